@@ -6,15 +6,19 @@ import { createHash } from "node:crypto";
 import { readFileSync, watchFile } from "node:fs";
 import { join } from "node:path";
 import { context } from "esbuild";
-import { agentOptions, commandOptions, root, worker } from "./bundles.mjs";
+import { agentOptions, commandOptions, pageOptions, root, worker } from "./bundles.mjs";
 import { checkoutEnv, run } from "./env.mjs";
 import { writeAgentModule, writeApiModule, writeWorkerOptions } from "./generated.mjs";
+import { copyDocument, PAGE_FILES } from "./page.mjs";
 
 /** `drover up` restarts this long after the last build, since one change can rebuild several bundles. */
 const QUIET_MS = 300;
 /** How long `drover up` may take to end before it is killed. It gives its runs ten seconds to end. */
 const END_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 500;
+
+/** What changes when a bundle changes. The page's script contains the names of its parts, which are digests. */
+const BUILT = ["worker.js", "worker-options.json", ...PAGE_FILES];
 
 const say = (text) => console.log(`dev: ${text}`);
 
@@ -27,8 +31,7 @@ let upFile = "";
 /** The digest of the bundles that `drover up` would run if it started now. */
 function currentBuild() {
   const hash = createHash("sha256").update(upFile);
-  for (const file of ["worker.js", "worker-options.json"])
-    hash.update(readFileSync(join(root, "dist", file)));
+  for (const file of BUILT) hash.update(readFileSync(join(root, "dist", file)));
   return hash.digest("hex");
 }
 
@@ -93,7 +96,7 @@ async function restart() {
   if (!stopping) start();
 }
 
-/** The bundles that have been built at least once. `drover up` needs all three. */
+/** The bundles that have been built at least once. `drover up` needs all four. */
 const built = new Set();
 
 /** Calls `act` after each build that succeeds. esbuild prints the errors of a failed build. */
@@ -104,7 +107,7 @@ async function watched(name, options, act) {
       if (result.errors.length > 0) return say(`${name} could not be built. The last build keeps running.`);
       await act(result);
       built.add(name);
-      if (built.size === 3) restartSoon();
+      if (built.size === 4) restartSoon();
     });
   const made = await context({ ...options, metafile: true, plugins: [{ name: "then", setup }] });
   await made.watch();
@@ -125,11 +128,16 @@ process.on("exit", () => up && signalGroup(up, "SIGKILL"));
 
 await watched("the agent", agentOptions(), writeAgentModule);
 await watched("the Worker", worker, writeApiModule);
+await watched("the page", pageOptions(join(root, "dist/assets/ui/files")), () => undefined);
 await watched("the command", commandOptions(), ({ metafile }) => {
   const files = Object.entries(metafile.outputs);
   [upFile] = files.find(([, { entryPoint }]) => entryPoint === "local/up-command.ts") ?? [""];
 });
-const others = { "agent/install.sh": writeAgentModule, "wrangler.toml": writeWorkerOptions };
+const others = {
+  "agent/install.sh": writeAgentModule,
+  "wrangler.toml": writeWorkerOptions,
+  "ui/index.html": () => copyDocument(join(root, "dist/assets")),
+};
 for (const [file, act] of Object.entries(others)) {
   watchFile(join(root, file), { interval: LOOK_EVERY_MS }, () => {
     act();

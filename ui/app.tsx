@@ -21,6 +21,8 @@ const PAGES: Record<string, () => Promise<Page>> = {
   runs: async () => (await import("./pages/runs/runs.tsx")).Runs,
   workers: async () => (await import("./pages/workers.tsx")).Workers,
   pools: async () => (await import("./pages/pools.tsx")).Pools,
+  events: async () => (await import("./pages/events/events.tsx")).Events,
+  admin: async () => (await import("./pages/admin/admin.tsx")).Admin,
 };
 
 /** The pages about one thing. */
@@ -28,6 +30,7 @@ const ITEMS: Record<string, () => Promise<Page>> = {
   runs: async () => (await import("./pages/run/run.tsx")).Run,
   workers: async () => (await import("./pages/worker/worker.tsx")).Worker,
   pools: async () => (await import("./pages/pool.tsx")).Pool,
+  admin: async () => (await import("./pages/admin/admin.tsx")).Admin,
 };
 
 /** The page that is shown. It stays until the next one has been loaded (ui.md#d12). */

@@ -16,6 +16,8 @@ const KEYS: Key[] = [
   { keys: "g r", does: "go to Runs", act: () => go("/ui/runs") },
   { keys: "g w", does: "go to Workers", act: () => go("/ui/workers") },
   { keys: "g p", does: "go to Pools", act: () => go("/ui/pools") },
+  { keys: "g e", does: "go to Events", act: () => go("/ui/events") },
+  { keys: "g m", does: "go to Admin, to manage tokens and more", act: () => go("/ui/admin") },
   { keys: "/", does: "filter the list", act: () => focus("input[type=search]") },
   { keys: "j", does: "next row", act: () => step(1) },
   { keys: "k", does: "row before", act: () => step(-1) },

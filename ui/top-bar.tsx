@@ -14,6 +14,8 @@ const PLACES = [
   ["runs", "Runs", "/ui/runs"],
   ["workers", "Workers", "/ui/workers"],
   ["pools", "Pools", "/ui/pools"],
+  ["events", "Events", "/ui/events"],
+  ["admin", "Admin", "/ui/admin"],
 ] as const;
 
 /** Prices and names of pools change seldom. */
@@ -60,8 +62,9 @@ function PoolSwitch() {
   const choose = (pool: string) => {
     const { path, query } = place.peek();
     const { page, item } = route.peek();
-    // An item belongs to one pool: another pool leads back to the list.
-    go(hrefOf(item === undefined ? path : `/ui/${page}`, query, { pool, cursor: undefined }));
+    // An item belongs to one pool: another pool leads back to the list. Parts of the administration do not.
+    const stays = item === undefined || page === "admin";
+    go(hrefOf(stays ? path : `/ui/${page}`, query, { pool, cursor: undefined }));
   };
   return (
     <label>

@@ -3,8 +3,9 @@ import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { WAIT_STEP_MS } from "../../client/runs/until-done.ts";
 import type { AuditEntry, AuditQuery } from "../../client/types.ts";
+import { actorName } from "../../src/shared/access/actor.ts";
 import { parseDuration } from "../../src/shared/duration.ts";
-import { actorOf, detailsOf } from "../audit/entry-text.ts";
+import { detailsOf } from "../audit/entry-text.ts";
 import { connect } from "../context.ts";
 import { listText } from "../list.ts";
 import { positiveDuration, wholeNumber } from "../options.ts";
@@ -112,7 +113,7 @@ function queryOf({ actor, action, run, target, pool }: Omit<Flags, "limit">): Au
 function cellsOf(entry: AuditEntry): string[] {
   const { at, action, target, pool, result } = entry;
   const what = `${target.kind} ${target.name ?? target.id}`;
-  return [at, actorOf(entry), action, what, pool ?? "", result, detailsOf(entry)];
+  return [at, actorName(entry.actor), action, what, pool ?? "", result, detailsOf(entry)];
 }
 
 function line(entry: AuditEntry): string {

@@ -3,7 +3,8 @@ import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import type { AuditEntry, HistoryItem } from "../../client/types.ts";
-import { actorOf, detailsOf } from "../audit/entry-text.ts";
+import { actorName } from "../../src/shared/access/actor.ts";
+import { detailsOf } from "../audit/entry-text.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { listText } from "../list.ts";
@@ -130,7 +131,7 @@ async function deeds(client: Client, pool: string, { since, until }: Span): Prom
 
 function lineOfDeed(entry: AuditEntry): Line {
   const { at, action, target, result } = entry;
-  const facts = [`by ${actorOf(entry)}`, result === "denied" ? "denied" : "", detailsOf(entry)];
+  const facts = [`by ${actorName(entry.actor)}`, result === "denied" ? "denied" : "", detailsOf(entry)];
   const text = facts.filter((fact) => fact !== "").join(": ");
   return { at, what: action, subject: target.name ?? target.id, text, shown: entry };
 }

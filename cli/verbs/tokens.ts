@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { NewToken, RevokedToken, Token, TokenRequest } from "../../client/types.ts";
+import { limitsText } from "../../src/shared/access/limits-text.ts";
 import { nameIn } from "../../src/shared/access/project.ts";
 import {
   GRANTABLE_SCOPES,
@@ -129,22 +130,10 @@ function listView(tokens: readonly Token[], io: Io): string {
     token.expiresAt ?? "never",
     token.createdBy,
     token.scopes.join(" "),
-    limitsText(token),
+    limitsText(token.limits),
   ]);
   const empty = "No tokens. Create one: drover tokens create --name me --preset operator";
   return listText(io, headings, rows, empty);
-}
-
-function limitsText({ limits }: Token): string {
-  const { pools = [], labels = {}, maxPriority, maxCostPerHour, sources = [], secrets = [] } = limits;
-  return [
-    ...pools.map((pool) => `pool ${pool}`),
-    ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
-    ...(maxPriority === undefined ? [] : [`priority ${maxPriority}`]),
-    ...(maxCostPerHour === undefined ? [] : [`cost ${maxCostPerHour} per hour`]),
-    ...sources.map((source) => `from ${source}`),
-    ...secrets.map((secret) => `secret ${secret}`),
-  ].join(", ");
 }
 
 function addRotate(tokens: Command, io: Io): void {

@@ -1,8 +1,9 @@
 // The route of the audit log: a list, and what came since (audit.md#reading).
 import { z } from "zod";
 import type { AuditFilter, Objects } from "../objects/rpc.ts";
-import { AUDIT_ACTIONS, AuditActionFilter, type AuditEntry, AuditList } from "../schema/access/audit.ts";
+import { AuditActionFilter, type AuditEntry, AuditList } from "../schema/access/audit.ts";
 import { InstantInput, Name, Wait } from "../schema/common.ts";
+import { AUDIT_ACTIONS } from "../shared/access/audit-actions.ts";
 import { RUN_ID } from "../shared/attempt-id.ts";
 import type { Caller } from "./access/caller.ts";
 import type { EdgeApp, EdgeTypes } from "./edge.ts";

@@ -52,6 +52,10 @@ test("a change is built and restarts `drover up`, a mistake does not; Ctrl-C end
   expect(context().url).toBe(url);
   expect(await agentOf()).toContain("process.title;");
 
+  writeFileSync(join(dir, "ui/main.tsx"), "\nperformance.mark('changed');\n", { flag: "a" });
+  await until("it is restarted again", () => dev.said().split("Drover is up at").length === 4);
+  expect(await (await fetch(`${url}/ui/files/main.js`)).text()).toContain('"changed"');
+
   change("local/up-command.ts", "const EXIT_FAILURE = 125;", "const EXIT_FAILURE = ;");
   await until("it says what is wrong", () => dev.said().includes("the command could not be built"));
   expect(dev.said()).toContain("local/up-command.ts:");

@@ -1,6 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { AUDIT_ACTIONS, type AuditEntry } from "../../src/schema/access/audit.ts";
+import type { AuditEntry } from "../../src/schema/access/audit.ts";
+import { AUDIT_ACTIONS } from "../../src/shared/access/audit-actions.ts";
 import { SCOPES, type Scope } from "../../src/shared/access/scopes.ts";
 import { makeHostKey } from "../../src/signing/seal.ts";
 import { type Caller, type Json, openEdge } from "./support/edge.ts";

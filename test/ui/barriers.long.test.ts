@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { barriersOf, type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
 
@@ -6,6 +7,41 @@ const LOOKS = [
   ["dark", { colorScheme: "dark" }],
   ["forced colors", { forcedColors: "active" }],
 ] as const;
+
+/** Whether the focus is on what has this text. */
+function isOn(page: Page, text: string): Promise<boolean> {
+  return page.evaluate(`document.activeElement?.textContent.trim() === ${JSON.stringify(text)}`);
+}
+
+/** Moves the focus by Tab to what has this text, and presses Enter. */
+async function pressIn(page: Page, text: string): Promise<void> {
+  for (let steps = 0; !(await isOn(page, text)); steps += 1) {
+    expect(steps, `Tab does not reach ${text}`).toBeLessThan(100);
+    await page.keyboard.press("Tab");
+  }
+  await page.keyboard.press("Enter");
+}
+
+/** The parts of the administration, each with one thing, and the pages of these things. */
+async function administration(at: Dashboard) {
+  const token = await at.json(201, "POST", "/v1/tokens", { name: "mila", preset: "operator" });
+  await at.json(200, "PUT", "/v1/secrets/KEY", { value: "hidden" });
+  const url = "https://ci.example.com/hook";
+  await at.json(201, "POST", "/v1/webhooks", { name: "ci", url });
+  const issuer = "https://token.actions.githubusercontent.com";
+  const rule = { issuer, audience: "drover", claims: { repository_id: "1296269" }, preset: "submitter" };
+  await at.json(201, "PUT", "/v1/trust-rules/jobs", rule);
+  return [
+    { path: "/ui/admin", shows: "mila" },
+    { path: `/ui/admin/tokens?token=${token.id}`, shows: "What it has made" },
+    { path: "/ui/admin/projects?project=default", shows: "What it uses" },
+    { path: "/ui/admin/secrets", shows: "Wrapping keys" },
+    { path: "/ui/admin/webhooks", shows: url },
+    { path: "/ui/admin/webhooks?webhook=ci", shows: "Deliveries" },
+    { path: "/ui/admin/trust", shows: issuer },
+    { path: "/ui/admin/trust?rule=jobs", shows: "Claims that a token must have" },
+  ];
+}
 
 describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with weak eyes", () => {
   let at: Dashboard;
@@ -35,6 +71,8 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
       { path: "/ui/workers?gone=7d&sort=cost", shows: "By cost" },
       { path: "/ui/pools/default?range=1h", shows: "Runs waiting: now 1" },
       { path: "/ui/pools/default?range=1h&show=table&sort=cost", shows: "Machine hours" },
+      { path: "/ui/events", shows: "run.submit" },
+      ...(await administration(at)),
     ];
   });
   afterAll(() => at?.stop());
@@ -61,26 +99,47 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
     await close();
   });
 
+  test.each(LOOKS)("neither has a form, nor what is shown once: %s", async (name, look) => {
+    const { page, close } = await at.open("/ui/admin/tokens", look);
+    await page.getByRole("button", { name: "Create token" }).click();
+    const dialog = page.getByRole("dialog", { name: "Create a token?" });
+    await dialog.getByLabel("Name").fill(`for-${name.replace(" ", "-")}`);
+    await dialog.getByLabel("Preset").selectOption("viewer");
+    expect(await barriersOf(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Create token" }).click();
+    await page.getByRole("button", { name: "I have it" }).waitFor();
+    expect(await barriersOf(page)).toEqual([]);
+    await close();
+  });
+
+  test("a token is found and revoked by keyboard alone", async () => {
+    const { id: revoked } = await at.json(201, "POST", "/v1/tokens", { name: "leaver", preset: "viewer" });
+    const { page, close } = await at.open("/ui");
+    await page.getByRole("heading", { name: "Now" }).waitFor();
+    await page.keyboard.type("gm");
+    await page.getByRole("row").filter({ hasText: "leaver" }).waitFor();
+    await pressIn(page, "leaver");
+    await page.getByRole("button", { name: "Revoke" }).waitFor();
+    await pressIn(page, "Revoke");
+    await page.getByRole("dialog", { name: "Revoke leaver for good?" }).waitFor();
+    expect(await isOn(page, "Cancel")).toBe(true);
+    await pressIn(page, "Revoke");
+    await page.locator(".state").filter({ hasText: "revoked" }).waitFor();
+    expect((await at.json(200, "GET", `/v1/tokens/${revoked}`)).state).toBe("revoked");
+    await close();
+  });
+
   test("a run is found and aborted by keyboard alone", async () => {
     const { page, close } = await at.open("/ui");
     await page.getByRole("heading", { name: "Now" }).waitFor();
-    const press = async (name: string, isThere: () => Promise<boolean>) => {
-      for (let steps = 0; !(await isThere()); steps += 1) {
-        expect(steps, `Tab does not reach ${name}`).toBeLessThan(100);
-        await page.keyboard.press("Tab");
-      }
-      await page.keyboard.press("Enter");
-    };
-    const onto = (name: string) => () =>
-      page.evaluate<boolean>(`document.activeElement?.textContent.trim() === ${JSON.stringify(name)}`);
-    await press("Runs", onto("Runs"));
+    await pressIn(page, "Runs");
     await page.getByRole("row").filter({ hasText: id }).waitFor();
-    await press(id, onto(id));
+    await pressIn(page, id);
     await page.getByRole("button", { name: "Abort" }).waitFor();
-    await press("Abort", onto("Abort"));
+    await pressIn(page, "Abort");
     await page.getByRole("dialog").waitFor();
-    expect(await onto("Cancel")()).toBe(true);
-    await press("Abort in the question", onto("Abort"));
+    expect(await isOn(page, "Cancel")).toBe(true);
+    await pressIn(page, "Abort");
     await page.locator(".state").filter({ hasText: "aborted" }).waitFor();
     await close();
   });

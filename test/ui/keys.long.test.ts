@@ -27,6 +27,23 @@ describe.skipIf(!hasBrowser)("the keys of the dashboard", () => {
     await close();
   });
 
+  test("lead to the events and to the administration, and from row to row there", async () => {
+    await at.json(201, "POST", "/v1/tokens", { name: "mila", preset: "viewer" });
+    const { page, close } = await at.open("/ui");
+    await page.getByRole("heading", { name: "Now" }).waitFor();
+    await page.keyboard.type("ge");
+    await page.getByRole("row").filter({ hasText: "run.submit" }).waitFor();
+    await page.keyboard.type("?");
+    await page.getByRole("dialog", { name: "Keys" }).getByText("go to Events").waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.type("gm");
+    await page.getByRole("row").filter({ hasText: "mila" }).waitFor();
+    await page.keyboard.type("j");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Token mila" }).waitFor();
+    await close();
+  });
+
   test("are shown by ?, and those of one letter can be turned off, in this browser for good", async () => {
     const { page, close } = await at.open("/ui");
     await page.getByRole("heading", { name: "Now" }).waitFor();

@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     const before = about().length;
     // Another run changes the pool meanwhile, which a page that follows it would notice.
     await at.until(await at.run("true"), "done");
-    await page.getByRole("link", { name: "events" }).click();
+    await page.getByRole("link", { name: "events", exact: true }).click();
     await page.getByRole("cell", { name: "Received" }).waitFor();
     expect(about().slice(before)).toEqual([`/v1/runs/${id}/events`]);
     await close();

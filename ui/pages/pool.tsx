@@ -10,6 +10,7 @@ import { changes } from "../store/live.ts";
 import { useLoad } from "../store/load.ts";
 import { useFollowed } from "../store/pools.ts";
 import { useRate } from "../store/rate.ts";
+import { historyHref } from "./events/filter.ts";
 import { HoldOffs } from "./hold-offs.tsx";
 import { countsOf } from "./pools.tsx";
 import { WorkerTable } from "./workers.tsx";
@@ -78,6 +79,10 @@ function Facts({ pool: { name, queue, runs, workers, spend, leaving } }: { pool:
         {perHour(spend?.perHour)}
         {(spend?.unpriced ?? 0) > 0 && `, ${spend?.unpriced} machines of unknown price`}, at most{" "}
         {perHour(spend?.worstPerHour)}
+      </dd>
+      <dt>History</dt>
+      <dd>
+        <a href={historyHref({ pool: name })}>Who did what in it</a>
       </dd>
     </dl>
   );

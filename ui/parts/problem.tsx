@@ -42,6 +42,13 @@ function adviceOf({ code, status, temporary, instance }: ApiError): string {
     case "unknown_pool":
     case "unknown_worker":
       return "Check the name in the address. What has ended long ago is not kept.";
+    case "unknown_token":
+    case "unknown_secret":
+    case "unknown_project":
+    case "unknown_webhook":
+    case "unknown_delivery":
+    case "unknown_trust_rule":
+      return "Somebody may have deleted it meanwhile. The list says what is there.";
     case "expired_run":
       return "It has ended, and is not kept any more. The pool's retention says how long runs are kept.";
     case "expired_logs":

@@ -3,7 +3,8 @@ import type { RunState, WorkerStateName } from "../../src/generated/api.ts";
 import { hasFailed } from "../../src/shared/run-state.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
-type Tone = "waits" | "runs" | "good" | "bad" | "plain";
+/** The color of a state. */
+export type Tone = "waits" | "runs" | "good" | "bad" | "plain";
 
 const RUNS: Record<RunState, [IconName, Tone]> = {
   pending: ["wait", "waits"],
@@ -39,7 +40,8 @@ export function WorkerStateMark({ state }: { state: WorkerStateName }) {
   return <Mark icon={icon} tone={tone} word={state} />;
 }
 
-function Mark({ icon, tone, word }: { icon: IconName; tone: Tone; word: string }) {
+/** A word with an icon and a color. */
+export function Mark({ icon, tone, word }: { icon: IconName; tone: Tone; word: string }) {
   return (
     <span class={`state ${tone}`}>
       <Icon name={icon} />

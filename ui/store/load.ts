@@ -16,6 +16,11 @@ export interface Loaded<T> {
   again: () => void;
 }
 
+/** Whether there is something to show: what is below it does not move under a pointer any more. */
+export function isSettled({ value, error }: Loaded<unknown>): boolean {
+  return value !== undefined || error !== undefined;
+}
+
 interface Question<T> {
   /** Names the question: another key is another question. Undefined: nothing is asked. */
   key: string | undefined;
@@ -46,10 +51,12 @@ export function useLoad<T>(question: Question<T>): Loaded<T> {
       timer = setTimeout(() => whenVisible(ending.signal, () => void run()), ms);
     };
     const run = async () => {
-      const isWaiting = await answer(latest.current, state, ending.signal);
+      const outcome = await answer(latest.current, state, ending.signal);
+      const { everyMs: ms } = latest.current;
       if (ending.signal.aborted) return;
-      if (isWaiting) next(RETRY_MS);
-      else if (latest.current.everyMs !== undefined) next(latest.current.everyMs);
+      if (outcome === "not now") next(RETRY_MS);
+      // What Drover has refused for good it would refuse again, with an entry of the audit log each time.
+      else if (outcome === "answered" && ms !== undefined) next(ms);
     };
     void run();
     return () => {
@@ -67,20 +74,20 @@ interface State<T> {
   error: unknown;
 }
 
-/** Stores the answer, or why there is none. Resolves with whether to try again soon. */
+/** Stores the answer, or why there is none. */
 async function answer<T>(
   { key, ask }: Question<T>,
   state: Signal<State<T>>,
   ending: AbortSignal,
-): Promise<boolean> {
+): Promise<"answered" | "not now" | "refused"> {
   try {
     const value = await ask(ending);
     if (!ending.aborted) state.value = { key, value, error: undefined };
-    return false;
+    return "answered";
   } catch (error) {
-    if (ending.aborted) return false;
+    if (ending.aborted) return "refused";
     state.value = { ...state.peek(), error };
-    return isTemporary(error);
+    return isTemporary(error) ? "not now" : "refused";
   }
 }
 

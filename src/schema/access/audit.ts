@@ -1,60 +1,16 @@
 // What does `GET /v1/audit` answer (audit.md#entries)?
 import { z } from "zod";
+import { AUDIT_ACTIONS, AUDIT_FAMILIES } from "../../shared/access/audit-actions.ts";
 import { InstantText } from "../common.ts";
 import { ServiceStatus } from "../run/run.ts";
-
-/** What can be done, by name: the thing, and the verb. */
-export const AUDIT_ACTIONS = [
-  "run.submit",
-  "run.abort",
-  "run.release",
-  "run.restart",
-  "run.signal",
-  "run.tunnel",
-  "run.update",
-  "run.delete",
-  "worker.hold",
-  "worker.drain",
-  "worker.resume",
-  "worker.kill",
-  "enrollment.create",
-  "pool.put",
-  "pool.delete",
-  "token.create",
-  "token.rotate",
-  "token.revoke",
-  "token.exchange",
-  "token.restore",
-  "secret.set",
-  "secret.remove",
-  "secret.hand",
-  "trust.put",
-  "trust.delete",
-  "trust.restore",
-  "key.replace",
-  "session.start",
-  "session.end",
-  "project.create",
-  "project.delete",
-  "webhook.create",
-  "webhook.change",
-  "webhook.rotate",
-  "webhook.delete",
-  "webhook.enable",
-  "webhook.disable",
-  "webhook.replay",
-  "request.denied",
-  "log.gap",
-] as const;
 
 export const AuditAction = z.enum(AUDIT_ACTIONS).meta({ id: "AuditAction" });
 export type AuditAction = z.output<typeof AuditAction>;
 
-/** The parts of actions before the dot: the kinds of things that are acted on. */
-const FAMILIES = [...new Set(AUDIT_ACTIONS.map((action) => action.slice(0, action.indexOf("."))))];
-
 /** An action, or a family of actions. */
-export const AuditActionFilter = z.enum([...AUDIT_ACTIONS, ...FAMILIES]).meta({ id: "AuditActionFilter" });
+export const AuditActionFilter = z
+  .enum([...AUDIT_ACTIONS, ...AUDIT_FAMILIES])
+  .meta({ id: "AuditActionFilter" });
 
 export const AuditActor = z
   .object({

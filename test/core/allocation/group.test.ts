@@ -239,6 +239,25 @@ describe("a group is stopped in order", () => {
   });
 
   // tasks.md#life-7, tasks.md#kill-4, tasks.md#kill-5
+  // tasks.md#order-1
+  test.each(["0s", "2s"])(
+    "turns that have begun after a delay of %s go on when the clock goes back",
+    (delay) => {
+      const story = new GroupStory({ ...group(...tasks), shutdownDelay: delay });
+      story.stubborn.add("l");
+      story.abort().later(2_000);
+      expect(story.log.at(-1)).toBe("stop l");
+      story.now -= 60_000;
+      story.ends("l");
+      expect(story.log.filter((line) => line.startsWith("stop"))).toEqual([
+        "stop l",
+        "stop m",
+        "stop s",
+        "stop t",
+      ]);
+    },
+  );
+
   test("a task that ends by itself in its shutdown delay is killed all the same", () => {
     const story = new GroupStory(
       group(task("m", { shutdownDelay: "9s", restart: { attempts: 3 } }), task("n")),

@@ -103,6 +103,16 @@ test("N1: a poststop task runs on after its group's shutdown delay, and nothing 
   expect(allocationMachine.wakeAt(story.run)).toBeGreaterThan(story.now);
 });
 
+test("a removed task that still stops does not put off the others (tasks.md#order-1)", () => {
+  const story = new GroupStory({ ...group(task("main"), task("n")), shutdownDelay: "10s" });
+  story.stubborn.add("n");
+  update(story, { tasks: [task("main")] });
+  story.abort();
+  expect(allocationMachine.wakeAt(story.run)).toBe(story.now + 10_000);
+  expect(story.later(10_000).living).toEqual(["n"]);
+  expect(allocationMachine.wakeAt(story.run) ?? Infinity).toBeGreaterThan(story.now);
+});
+
 test("N1: those five minutes begin when the end of the others is heard, however late that is", () => {
   const { record } = cleanup().run;
   const heardAt = T0 + 2 * POSTSTOP_AFTER_WISH_MS;

@@ -25,8 +25,11 @@ export interface Server {
   stop(): Promise<void>;
 }
 
+/** What a server may do that an ordinary one may not. */
+export type Allowed = Pick<UpOptions, "allowLocalIssuers" | "allowLocalWebhooks">;
+
 /** Starts a server with its own state directory inside the checkout. */
-export async function startServer(options: Pick<UpOptions, "allowLocalIssuers"> = {}): Promise<Server> {
+export async function startServer(options: Allowed = {}): Promise<Server> {
   const cache = join(import.meta.dirname, "../../../.cache");
   mkdirSync(cache, { recursive: true });
   const stateDir = mkdtempSync(join(cache, "edge-"));

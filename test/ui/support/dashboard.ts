@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
-import { type Server, startServer } from "../../edge/support/server.ts";
+import { type Allowed, type Server, startServer } from "../../edge/support/server.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 /** Whether this machine has the browser: `describe.skipIf(!hasBrowser)`. */
@@ -21,6 +21,8 @@ export interface Dashboard extends Server {
   browser: Browser;
   /** A page in a browser of its own, signed in. Faults of the page fail the test that closes it. */
   open(path: string, options?: Parameters<Browser["newContext"]>[0]): Promise<OpenPage>;
+  /** The same, signed in with another token than that of the deployment. */
+  openAs(token: string, path: string): Promise<OpenPage>;
   /** The same, without a session. */
   openOutside(path: string): Promise<OpenPage>;
   /** Submits a run of a shell command, and resolves with its id. */
@@ -42,9 +44,9 @@ export interface OpenPage {
 }
 
 /** Starts both. */
-export async function startDashboard(): Promise<Dashboard> {
+export async function startDashboard(allowed: Allowed = {}): Promise<Dashboard> {
   const [server, browser] = await Promise.all([
-    startServer(),
+    startServer(allowed),
     chromium.launch({ executablePath: CHROMIUM, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] }),
   ]);
   const openIn = async (context: BrowserContext, path: string): Promise<OpenPage> => {
@@ -69,6 +71,12 @@ export async function startDashboard(): Promise<Dashboard> {
       },
     };
   };
+  const signedIn = async (token: string, options?: Parameters<Browser["newContext"]>[0]) => {
+    const context = await browser.newContext(options);
+    const answer = await context.request.post(`${server.url}/ui/session`, { data: { token } });
+    expect(answer.status()).toBe(204);
+    return context;
+  };
   const run: Dashboard["run"] = async (script, more = {}) => {
     const spec = { argv: ["sh", "-c", script], ...more };
     return (await server.json(201, "POST", "/v1/runs", spec)).id;
@@ -85,12 +93,10 @@ export async function startDashboard(): Promise<Dashboard> {
     run,
     until,
     async open(path, options) {
-      const context = await browser.newContext(options);
-      const signedIn = await context.request.post(`${server.url}/ui/session`, {
-        data: { token: server.token },
-      });
-      expect(signedIn.status()).toBe(204);
-      return await openIn(context, path);
+      return await openIn(await signedIn(server.token, options), path);
+    },
+    async openAs(token, path) {
+      return await openIn(await signedIn(token), path);
     },
     async openOutside(path) {
       return await openIn(await browser.newContext(), path);

@@ -10,6 +10,7 @@ import { RunStateMark } from "../../parts/state.tsx";
 import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref } from "../../router/place.ts";
 import { useLoad } from "../../store/load.ts";
+import { historyHref } from "../events/filter.ts";
 import { Labels } from "../runs/table.tsx";
 
 /** Reasons change without a change of the run. */
@@ -52,6 +53,10 @@ export function Head({ run }: { run: RunStatus }) {
         <dt>Labels</dt>
         <dd>
           <Labels labels={run.labels} />
+        </dd>
+        <dt>History</dt>
+        <dd>
+          <a href={historyHref({ run: run.id })}>Who did what to it</a>
         </dd>
       </dl>
     </>

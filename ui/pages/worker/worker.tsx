@@ -11,6 +11,7 @@ import { changes } from "../../store/live.ts";
 import { useLoad } from "../../store/load.ts";
 import { useFollowed } from "../../store/pools.ts";
 import { useRate } from "../../store/rate.ts";
+import { historyHref } from "../events/filter.ts";
 import { actionsOf } from "./actions.ts";
 import { Boot, History } from "./boot.tsx";
 
@@ -90,6 +91,10 @@ function Facts({ worker }: { worker: WorkerStatus }) {
       <dt>Lease until</dt>
       <dd>
         <Moment at={worker.leaseUntil} />
+      </dd>
+      <dt>History</dt>
+      <dd>
+        <a href={historyHref({ target: worker.id })}>Who did what to it</a>
       </dd>
     </dl>
   );

@@ -5,7 +5,7 @@ import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import type { Group, GroupTask } from "../../spec.ts";
 import { killTimeoutOf } from "../placements/placement.ts";
 import type { PlacementRecord } from "../state.ts";
-import { allButPoststopDead, hasTurn, poststopBy, turnsFrom } from "../tasks/group.ts";
+import { allButPoststopDead, hasTurn, poststopBy, turnsFrom, turnsHaveBegun } from "../tasks/group.ts";
 import { type GroupView, isOver, type Member } from "../tasks/tasks.ts";
 import { deadlineOf, isTimedByHost } from "../time/time-limits.ts";
 import { beingStopped } from "./why-stopped.ts";
@@ -109,8 +109,8 @@ function isTooLate(
 function turnOf(view: GroupView, { task, known }: Member, now: Instant): Instant {
   if (known.stopFrom !== undefined) return known.stopFrom;
   // The group's shutdown delay comes before the first turn.
-  const turn = turnsFrom(view);
-  return turn > now && view.hostStop === undefined && hasTurn(task, view.members) ? turn : Infinity;
+  const isDelayed = !turnsHaveBegun(view, now) && view.hostStop === undefined;
+  return isDelayed && hasTurn(task, view.members) ? turnsFrom(view) : Infinity;
 }
 
 function stopText({ task, how, at }: Stop, group: Group, placement: PlacementRecord, now: Instant): string {

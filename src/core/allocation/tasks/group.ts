@@ -68,7 +68,7 @@ function stopTask(run: PlacedRun, view: GroupView, one: Member): void {
   if (known.stopFrom !== undefined) return;
   const isAlone = known.removed !== undefined || view.hostStop !== undefined || one.isKilledNow;
   // Turns do not apply to poststop tasks.
-  const isDelayed = !isAlone && task.hook !== "poststop" && now < turnsFrom(view);
+  const isDelayed = !isAlone && task.hook !== "poststop" && !turnsHaveBegun(view, now);
   if (isDelayed || (!isAlone && !hasTurn(task, view.members))) return;
   run.changeTask(task, { stopFrom: now });
   noteStop(run, one);
@@ -91,6 +91,18 @@ function noteStop(run: PlacedRun, { task, isKilledNow }: Member): void {
 /** When the turns to stop begin: after the group's shutdown delay (tasks.md#order-1). */
 export function turnsFrom({ record: { stopRequest, kill }, group }: GroupView): Instant {
   return Math.min(stopRequest?.at ?? Infinity, kill?.at ?? Infinity) + group.shutdownDelayMs;
+}
+
+/**
+ * Whether the group's shutdown delay is over, or it has none. Turns that have begun go on, even if the clock
+ * goes back (tasks.md#order-1).
+ */
+export function turnsHaveBegun(view: GroupView, now: Instant): boolean {
+  if (view.group.shutdownDelayMs === 0 || now >= turnsFrom(view)) return true;
+  return view.members.some(({ task, known, isKilledNow }) => {
+    const hadTurn = known.stopFrom !== undefined && known.removed === undefined && !isKilledNow;
+    return hadTurn && task.hook !== "poststop";
+  });
 }
 
 /** The rank of a task in the order of stopping (tasks.md#order-of-the-end). */

@@ -4,7 +4,7 @@ import { LAST_BYTE_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { logsComplete } from "../output/logs.ts";
 import type { AllocationRecord, AttemptRecord } from "../state.ts";
-import { turnsFrom } from "../tasks/group.ts";
+import { turnsFrom, turnsHaveBegun } from "../tasks/group.ts";
 import { groupView, isOver, isWithHost } from "../tasks/tasks.ts";
 import { deadlineOf, isTimedByHost } from "./time-limits.ts";
 
@@ -56,8 +56,9 @@ export function groupWakesAt(record: AllocationRecord, handledUpTo: Instant): In
   const marks = orderChangesAt(record).filter((at) => at > handledUpTo);
   const killed = record.stopRequest !== null || record.kill !== undefined;
   // Turns do not apply to poststop tasks.
-  const living = view.members.some(({ task, state }) => task.hook !== "poststop" && state !== "dead");
-  const waits = living && record.tasks.every(({ stopFrom }) => stopFrom === undefined);
-  const turns = killed && waits && view.group.shutdownDelayMs > 0 ? [turnsFrom(view)] : [];
+  const waits = view.members.some(
+    ({ task, state, known }) => task.hook !== "poststop" && state !== "dead" && known.stopFrom === undefined,
+  );
+  const turns = killed && waits && !turnsHaveBegun(view, handledUpTo) ? [turnsFrom(view)] : [];
   return earliest(...marks, ...turns);
 }

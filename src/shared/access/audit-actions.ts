@@ -1,0 +1,50 @@
+// What can be done, by name: the thing, and the verb (audit.md#entries).
+
+/** The actions of the audit log. */
+export const AUDIT_ACTIONS = [
+  "run.submit",
+  "run.abort",
+  "run.release",
+  "run.restart",
+  "run.signal",
+  "run.tunnel",
+  "run.update",
+  "run.delete",
+  "worker.hold",
+  "worker.drain",
+  "worker.resume",
+  "worker.kill",
+  "enrollment.create",
+  "pool.put",
+  "pool.delete",
+  "token.create",
+  "token.rotate",
+  "token.revoke",
+  "token.exchange",
+  "token.restore",
+  "secret.set",
+  "secret.remove",
+  "secret.hand",
+  "trust.put",
+  "trust.delete",
+  "trust.restore",
+  "key.replace",
+  "session.start",
+  "session.end",
+  "project.create",
+  "project.delete",
+  "webhook.create",
+  "webhook.change",
+  "webhook.rotate",
+  "webhook.delete",
+  "webhook.enable",
+  "webhook.disable",
+  "webhook.replay",
+  "request.denied",
+  "log.gap",
+] as const;
+
+/** The parts of actions before the dot: the kinds of things that are acted on. */
+export const AUDIT_FAMILIES = [
+  ...new Set(AUDIT_ACTIONS.map((action) => action.slice(0, action.indexOf(".")))),
+];
