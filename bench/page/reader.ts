@@ -38,7 +38,7 @@ export const ROUND: readonly Act[] = [
     begin: (page) => page.locator("a.chip").first().waitFor(),
     act: (page) => page.locator("a.chip").first().click({ force: true }),
   },
-  { kind: "back", act: (page) => keys(page, "g", "r") },
+  { kind: "back to Runs (g r)", act: (page) => keys(page, "g", "r") },
   {
     kind: "open a run (Enter)",
     begin: async (page) => {

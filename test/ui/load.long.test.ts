@@ -41,7 +41,7 @@ describe.skipIf(!hasBrowser)(
     });
     afterAll(() => browser?.close());
 
-    test("D14: 500 changes a second: a draw per frame, 50 rows, few requests (ui.md#d14)", async () => {
+    test("D14: 500 changes a second: at most two draws a frame, 50 rows (ui.md#d14)", async () => {
       const feed = await startFeed(BURST);
       const page = await openRuns(browser, feed);
       await page.locator(".live.live").waitFor();
