@@ -94,6 +94,7 @@ export const MATRIX: Zone[] = [
       "client/runs/spec-again.ts",
       "client/transport/call.ts",
       "client/transport/call-of.ts",
+      "client/transport/server-clock.ts",
     ],
     types: [],
     packages: ["preact", "@preact/signals", "anser", "uplot"],
@@ -118,6 +119,15 @@ export const MATRIX: Zone[] = [
       "agent/plane/",
     ],
     types: [],
+  },
+  // Its feed stands in for a server: it serves the page by the Worker's routes, and is held to the document.
+  {
+    of: "bench/page/",
+    values: [
+      ...[SHARED, "bench/", "src/routes/app.ts", "src/routes/openapi/example-answers.json"],
+      ...["src/generated/api.ts", "test/edge/support/document.ts", "test/sim/rng.ts"],
+    ],
+    types: ["src/routes/edge.ts"],
   },
   { of: "scripts/", values: [], types: [] },
   { of: "bin/", values: ["dist/"], types: [] },

@@ -30,7 +30,8 @@ const objectClasses = below(
 );
 /** The rules must be able to name what they forbid. */
 const rules = below("test/tidy/", "test/tidy.test.ts");
-const words: Scope = (path) => !rules(path) && !below("LICENSE", "package-lock.json")(path);
+const words: Scope = (path) =>
+  !rules(path) && !below("LICENSE", "package-lock.json")(path) && !path.endsWith(".png");
 
 const BRITISH = new RegExp(
   `\\b(?:${[

@@ -1,13 +1,7 @@
-import { execFileSync } from "node:child_process";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
-
-/** The workerd of this process: no other test file runs in it at the same time. */
-function workerdPids(): number[] {
-  const rows = execFileSync("ps", ["-o", "pid=,comm=", "--ppid", String(process.pid)], { encoding: "utf8" });
-  return [...rows.matchAll(/(\d+) workerd/g)].map(([, pid]) => Number(pid));
-}
+import { workerdPids } from "./support/workerd.ts";
 
 const LIVE = /^live$/;
 const mark = (page: Page, text: RegExp) => page.locator(".live").filter({ hasText: text });

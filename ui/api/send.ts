@@ -9,6 +9,12 @@ export { type AnswerOf, callOf, type InputOf, type OperationId } from "../../cli
 export { isTemporary } from "./temporary.ts";
 
 let onSignedOut: (why: string) => void = () => {};
+let onAnswer: (answer: Response) => void = () => {};
+
+/** Says who looks at each answer: Drover's time stands in it (ui.md#time). */
+export function whenAnswered(then: (answer: Response) => void): void {
+  onAnswer = then;
+}
 
 /** Says what happens when an answer is 401: the session has ended, or there is none (ui.md#security). */
 export function whenSignedOut(then: (why: string) => void): void {
@@ -34,6 +40,7 @@ export async function send(call: Call): Promise<Response> {
     signal?.throwIfAborted();
     throw new UnreachableError(location.origin, error);
   }
+  onAnswer(response);
   if (response.ok) return response;
   const refusal = await errorOf(response);
   if (response.status === 401) onSignedOut(refusal.detail);

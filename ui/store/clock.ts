@@ -1,21 +1,33 @@
-// What time is it for the reader? One tick a second, while somebody can see it.
+// What time is it for the reader? One tick a second, while somebody can see it, by the clock of Drover.
 import { signal } from "@preact/signals";
+import { ServerClock } from "../../client/transport/server-clock.ts";
+import { whenAnswered } from "../api/send.ts";
 
-/** Milliseconds since 1970. Components that read it are drawn each second. */
-export const now = signal(Date.now());
+const server = new ServerClock();
+
+/** Milliseconds since 1970 at Drover (ui.md#time). Components that read it are drawn each second. */
+export const now = signal(server.now());
 
 /** Whether somebody can see the page. */
 export const isVisible = signal(document.visibilityState === "visible");
 
 const TICK_MS = 1_000;
 
+/** Corrects the clock by an answer that has just arrived: the clock of a reader's machine may be wrong. */
+function learnTime(answer: Response): void {
+  const before = server.now();
+  server.learn(answer);
+  if (Math.abs(server.now() - before) >= TICK_MS) now.value = server.now();
+}
+
 /** Starts the clock. */
 export function startClock(): void {
+  whenAnswered(learnTime);
   document.addEventListener("visibilitychange", () => {
     isVisible.value = document.visibilityState === "visible";
-    now.value = Date.now();
+    now.value = server.now();
   });
   setInterval(() => {
-    if (isVisible.peek()) now.value = Date.now();
+    if (isVisible.peek()) now.value = server.now();
   }, TICK_MS);
 }

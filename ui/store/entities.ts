@@ -1,14 +1,23 @@
 // What does the page know of runs and workers? One signal for each id, from lists and from live changes.
 import { type Signal, signal } from "@preact/signals";
 import type { RunSummary, WorkerSummary } from "../../src/generated/api.ts";
+import { isTerminal } from "../../src/shared/run-state.ts";
 
-/** The things of one kind, by id. */
+/** The things of one kind, by id: what is live, and what is shown (ui.md#under-load). */
 class Entities<T extends { id: string }> {
   readonly #known = new Map<string, Signal<T | undefined>>();
+  readonly #shown = new Set<string>();
   readonly #isNewer: (next: T, known: T) => boolean;
+  readonly #isOver: (thing: T) => boolean;
 
-  constructor(isNewer: (next: T, known: T) => boolean) {
+  constructor(isNewer: (next: T, known: T) => boolean, isOver: (thing: T) => boolean) {
     this.#isNewer = isNewer;
+    this.#isOver = isOver;
+  }
+
+  /** How many things are held. */
+  get size(): number {
+    return this.#known.size;
   }
 
   /** What is known of this id. Reading it in a component draws the component again when it changes. */
@@ -18,9 +27,10 @@ class Entities<T extends { id: string }> {
 
   /** Takes what a list or a change says, unless something newer is known. */
   put(thing: T): void {
-    const slot = this.#signalOf(thing.id);
-    const known = slot.peek();
-    if (known === undefined || this.#isNewer(thing, known)) slot.value = thing;
+    const known = this.#known.get(thing.id)?.peek();
+    if (known !== undefined && !this.#isNewer(thing, known)) return;
+    if (this.#isOver(thing) && !this.#shown.has(thing.id)) this.#known.delete(thing.id);
+    else this.#signalOf(thing.id).value = thing;
   }
 
   #signalOf(id: string): Signal<T | undefined> {
@@ -32,9 +42,20 @@ class Entities<T extends { id: string }> {
       // Who shows it is drawn again, and asks for another one.
       oldest[1].value = undefined;
     }
-    const made = signal<T | undefined>(undefined);
+    const made = signal<T | undefined>(undefined, {
+      watched: () => this.#shown.add(id),
+      unwatched: () => this.#leave(id, made),
+    });
     this.#known.set(id, made);
     return made;
+  }
+
+  /** Nobody shows it any more. What is over, or was never known, is not needed then. */
+  #leave(id: string, left: Signal<T | undefined>): void {
+    if (this.#known.get(id) !== left) return;
+    this.#shown.delete(id);
+    const thing = left.peek();
+    if (thing === undefined || this.#isOver(thing)) this.#known.delete(id);
   }
 }
 
@@ -42,6 +63,12 @@ class Entities<T extends { id: string }> {
 const MOST = 20_000;
 
 /** Runs, as lists show them. */
-export const runs = new Entities<RunSummary>((next, known) => next.version >= known.version);
+export const runs = new Entities<RunSummary>(
+  (next, known) => next.version >= known.version,
+  ({ state }) => isTerminal(state),
+);
 /** Workers, as lists show them. */
-export const workers = new Entities<WorkerSummary>(() => true);
+export const workers = new Entities<WorkerSummary>(
+  () => true,
+  ({ state }) => state === "gone",
+);

@@ -13,6 +13,12 @@ if (!hasBrowser) {
   );
 }
 
+/** How the browser is started. */
+export const CHROMIUM_OPTIONS = {
+  executablePath: CHROMIUM,
+  args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+};
+
 /** How long a page may take on a busy machine until it shows what a test waits for. */
 const PATIENCE_MS = 30_000;
 
@@ -45,10 +51,7 @@ export interface OpenPage {
 
 /** Starts both. */
 export async function startDashboard(allowed: Allowed = {}): Promise<Dashboard> {
-  const [server, browser] = await Promise.all([
-    startServer(allowed),
-    chromium.launch({ executablePath: CHROMIUM, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] }),
-  ]);
+  const [server, browser] = await Promise.all([startServer(allowed), chromium.launch(CHROMIUM_OPTIONS)]);
   const openIn = async (context: BrowserContext, path: string): Promise<OpenPage> => {
     context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
