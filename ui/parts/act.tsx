@@ -1,5 +1,6 @@
 // How does a reader end, start or change something? A button asks first, and names the thing (ui.md#d19).
 import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { Scope } from "../../src/generated/api.ts";
 import { type Call, send } from "../api/send.ts";
@@ -19,6 +20,8 @@ export interface Action {
   /** What ends something is red, and the button that has the focus first does nothing. */
   ends: boolean;
   scope: Scope;
+  /** What the reader chooses before, if there is a choice. */
+  choose?: ComponentChildren;
   /** Made anew for each try, so that two are two. */
   call(): Call;
   /** The same as a command. */
@@ -70,6 +73,7 @@ function ActionButton({ action }: { action: Action }) {
       <dialog ref={dialog} aria-label={action.question}>
         <h2>{action.question}</h2>
         <p>{action.effect}</p>
+        {action.choose}
         <Trouble error={error.value} />
         <div class="actions">
           <button type="button" onClick={close} autofocus>

@@ -75,6 +75,7 @@ function Reason({ run }: { run: RunStatus }) {
     key: run.id,
     version: run.version,
     everyMs: isOver ? undefined : WHY_MS,
+    isLast: () => isOver,
     ask: (signal) => ask("explainRun", { path: { id: run.id } }, signal),
   });
   if (why.value === undefined) return <Trouble error={why.error} again={why.again} />;

@@ -19,7 +19,11 @@ export interface Filter {
 
 /** What the address says. */
 export function filterOf(): Filter {
-  const { query } = place.value;
+  return filterIn(place.value.query);
+}
+
+/** What a query of the list's address says. */
+export function filterIn(query: URLSearchParams): Filter {
   const text = (name: string) => query.get(name) ?? "";
   return {
     pool: text("pool"),
@@ -37,6 +41,12 @@ export function filterOf(): Filter {
 /** Whether anything but the pool is chosen. */
 export function isFiltered({ states, labels, search, since, array, mine, failed }: Filter): boolean {
   return states.length + labels.length > 0 || `${search}${since}${array}` !== "" || mine || failed;
+}
+
+/** The labels of a filter with another one. A run has one value for each name, so a former value leaves. */
+export function withLabel(labels: readonly string[], name: string, value: string): string[] {
+  const others = labels.filter((label) => label.split(/[=:]/, 1)[0] !== name);
+  return [...others, `${name}=${value}`];
 }
 
 /** The same as the query of `GET /v1/runs`. */
