@@ -4,13 +4,13 @@ import { money } from "../../../src/shared/cloud/money.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
 import { quoteArgv } from "../../../src/shared/shell-words.ts";
 import { ask } from "../../api/send.ts";
+import { Labels } from "../../parts/labels.tsx";
 import { perHour } from "../../parts/price.ts";
 import { Trouble } from "../../parts/problem.tsx";
 import { RunStateMark } from "../../parts/state.tsx";
 import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref } from "../../router/place.ts";
 import { useLoad } from "../../store/load.ts";
-import { Labels } from "../runs/table.tsx";
 
 /** Reasons change without a change of the run. */
 const WHY_MS = 5_000;

@@ -4,7 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { wordsOf } from "../../parts/problem.tsx";
 import { go } from "../../router/place.ts";
 import { listQuery, runHref } from "../runs/in-list.ts";
-import { neighborOf, type Step } from "./neighbors.ts";
+import type { Step } from "./neighbors.ts";
 
 const STEPS: readonly { step: Step; word: string }[] = [
   { step: "before", word: "Newer" },
@@ -21,6 +21,7 @@ export function InList({ id }: { id: string }) {
   const move = async (step: Step) => {
     said.value = "";
     try {
+      const { neighborOf } = await import("./neighbors.ts");
       const found = await neighborOf(id, step, list, ending.signal);
       if (ending.signal.aborted) return;
       if (typeof found === "string") said.value = found;

@@ -43,12 +43,6 @@ export function isFiltered({ states, labels, search, since, array, mine, failed 
   return states.length + labels.length > 0 || `${search}${since}${array}` !== "" || mine || failed;
 }
 
-/** The labels of a filter with another one. A run has one value for each name, so a former value leaves. */
-export function withLabel(labels: readonly string[], name: string, value: string): string[] {
-  const others = labels.filter((label) => label.split(/[=:]/, 1)[0] !== name);
-  return [...others, `${name}=${value}`];
-}
-
 /** The same as the query of `GET /v1/runs`. */
 export function queryFor(filter: Filter): Query {
   const { states, labels, search, mine, failed, ...texts } = filter;

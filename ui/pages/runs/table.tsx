@@ -4,15 +4,15 @@ import type { QueuedRun, RunSummary } from "../../../src/generated/api.ts";
 import { money } from "../../../src/shared/cloud/money.ts";
 import { hasFailed } from "../../../src/shared/run-state.ts";
 import { ask } from "../../api/send.ts";
+import { Labels } from "../../parts/labels.tsx";
 import { Scroll } from "../../parts/scroll.tsx";
 import { RunStateMark } from "../../parts/state.tsx";
 import { Moment, Took } from "../../parts/time.tsx";
-import { hrefOf, itemHref, place } from "../../router/place.ts";
+import { itemHref } from "../../router/place.ts";
 import { runs } from "../../store/entities.ts";
 import { useLoad } from "../../store/load.ts";
 import { afterClick, isSelected, type Selection } from "./click.ts";
 import { isCompact } from "./density.tsx";
-import { withLabel } from "./filter.ts";
 import { runHref } from "./in-list.ts";
 import { select } from "./selection.ts";
 
@@ -166,25 +166,5 @@ function Reason({ queued: { reason, next } }: { queued: QueuedRun }) {
         </>
       )}
     </p>
-  );
-}
-
-/** The labels of a run. Each leads to the runs with it; in the list, the other filters stay. */
-export function Labels({ labels }: { labels: Record<string, string> }) {
-  const { path, query } = place.value;
-  const isList = path === "/ui/runs";
-  return (
-    <>
-      {Object.entries(labels).map(([name, value]) => {
-        const label = withLabel(isList ? query.getAll("label") : [], name, value);
-        const changes = { label, cursor: undefined, selected: undefined, all: undefined };
-        const kept = isList ? query : new URLSearchParams();
-        return (
-          <a key={name} class="chip" href={hrefOf("/ui/runs", kept, changes)}>
-            {name}={value}
-          </a>
-        );
-      })}
-    </>
   );
 }
