@@ -20,8 +20,8 @@ const SHOWN = 10;
 interface Props {
   selection: Selection;
   filter: Filter;
-  /** How many rows the list shows, and whether more runs match. */
-  shown: { ids: readonly string[]; hasMore: boolean };
+  /** The rows that the list shows. */
+  shown: { ids: readonly string[] };
   /** Asks for the list anew. */
   again(): void;
 }

@@ -64,7 +64,7 @@ function List(props: { list: AnswerOf<"listRuns">; filter: Filter; again: () => 
   const selection = selectionOf();
   const group = queryOf("group");
   const items = list.items.map((run) => runs.get(run.id) ?? run);
-  const shown = { ids: items.map(({ id }) => id), hasMore: list.next !== null };
+  const shown = { ids: items.map(({ id }) => id) };
   const isAll = list.next === null && filter.cursor === "";
   return (
     <>
