@@ -2,7 +2,7 @@
 import { signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Heads } from "./parts/table.tsx";
-import { go, withQuery } from "./router/place.ts";
+import { go } from "./router/place.ts";
 
 /** A key, or two one after the other, and what it does. */
 interface Key {
@@ -24,7 +24,13 @@ const KEYS: Key[] = [
   { keys: "l", does: "the output of the run", act: () => press('.tabs a[href*="tab=log"]') },
   { keys: "s", does: "the summary of the run", act: () => press('.tabs a[href*="tab=summary"]') },
   { keys: "a", does: "abort the run, after a question", act: () => press("button[data-verb=abort]") },
-  { keys: "f", does: "only what has failed, in the list of runs", act: () => go(`/ui/runs${failed()}`) },
+  { keys: "x", does: "select the row, or not any more", act: pick },
+  { keys: "f", does: "next failed run: in the list, or of the list", act: nextFailed },
+  { keys: "]", does: "next run of the list", act: () => press("[data-step=next]") },
+  { keys: "[", does: "run of the list before", act: () => press("[data-step=before]") },
+  { keys: "F", does: "follow the output", act: follow },
+  { keys: "t", does: "the timeline of the run", act: timeline },
+  { keys: "y", does: "copy the address of what is shown", act: copyAddress },
   { keys: "?", does: "this list", act: () => open(true) },
 ];
 
@@ -39,7 +45,6 @@ const open = (value: boolean) => {
 };
 const focus = (selector: string) => document.querySelector<HTMLElement>(selector)?.focus();
 const press = (selector: string) => document.querySelector<HTMLElement>(`main ${selector}`)?.click();
-const failed = () => withQuery({ failed: "1", cursor: undefined }).replace(/^[^?]*/, "");
 
 /** Moves the focus to the first link of another row; from outside the table to the first one. */
 function step(by: number): void {
@@ -51,11 +56,49 @@ function step(by: number): void {
   links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
 }
 
+/** Selects the row with the focus, or takes it out of the selection. */
+function pick(): void {
+  const row = document.activeElement?.closest("tr");
+  row?.querySelector<HTMLElement>("input[type=checkbox]")?.click();
+}
+
+/** In a list: the focus on the next failed row. On the page of a run: the next failed run of its list. */
+function nextFailed(): void {
+  press("[data-step=failed]");
+  const rows = [...document.querySelectorAll("main tr[data-failed]")];
+  const here = document.activeElement;
+  const isBehind = (row: Element) =>
+    here !== null && (here.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+  const next = rows.find((row) => isBehind(row) && !row.contains(here)) ?? rows[0];
+  next?.querySelector<HTMLElement>("a")?.focus();
+}
+
+/** Shows the output if it is not shown, and follows it from its end on. */
+function follow(): void {
+  const button = document.querySelector<HTMLElement>("main [data-follow]");
+  if (button !== null) button.click();
+  else press('.tabs a[href*="tab=log"]');
+}
+
+/** Shows the summary, and in it the timeline, which is there in the next frame. */
+function timeline(): void {
+  press('.tabs a[href*="tab=summary"]');
+  requestAnimationFrame(() => document.querySelector("main .timeline")?.scrollIntoView());
+}
+
+function copyAddress(): void {
+  // Without a secure context there is no clipboard; the address stands in the browser's own field.
+  navigator.clipboard?.writeText(location.href).catch(() => undefined);
+}
+
 /** Whether a key is typed into something, or belongs to the browser. */
 function isTyped(event: KeyboardEvent): boolean {
   const { target, ctrlKey, metaKey, altKey } = event;
   if (ctrlKey || metaKey || altKey || event.defaultPrevented) return true;
-  return target instanceof Element && target.closest("input, select, textarea, dialog") !== null;
+  return (
+    target instanceof Element &&
+    target.closest("input:not([type=checkbox]), select, textarea, dialog") !== null
+  );
 }
 
 /** Listens to the keys, and shows their list when it is asked for. */

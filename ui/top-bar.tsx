@@ -4,7 +4,8 @@ import { ask } from "./api/send.ts";
 import { session, signOut } from "./api/session.ts";
 import { Keys } from "./keys.tsx";
 import { perHour } from "./parts/price.ts";
-import { go, hrefOf, place, queryOf, route } from "./router/place.ts";
+import { go, hrefOf, place, queryOf, route, withQuery } from "./router/place.ts";
+import { frugalMs } from "./store/frugal.ts";
 import { followed, live } from "./store/live.ts";
 import { useLoad } from "./store/load.ts";
 import { poolNames } from "./store/pools.ts";
@@ -103,6 +104,13 @@ function Costs({ pools }: { pools: PoolList | undefined }) {
 
 function LiveMark() {
   const now = live.value;
+  if (frugalMs.value !== undefined) {
+    return (
+      <span class="live" role="status">
+        every {frugalMs.value / 1_000} s, <a href={withQuery({ refresh: "0" })}>go live</a>
+      </span>
+    );
+  }
   return (
     <span class={`live ${now.is}`} role="status">
       {now.is === "live" && "live"}

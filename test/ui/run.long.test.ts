@@ -45,6 +45,58 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     await close();
   });
 
+  test("D1: the page of a run that waits follows its output once it starts (ui.md#d1)", async () => {
+    const first = await at.fill();
+    const id = await at.run("echo started $((1 + 1)) ways; sleep 1000");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await page.getByText("Next:").waitFor();
+    expect(await page.locator(current).textContent()).toBe("summary");
+    await at.json(200, "POST", `/v1/runs/${first}/abort`, {});
+    await page.getByText("started 2 ways").waitFor();
+    expect(await page.locator(current).textContent()).toBe("log");
+    await page.locator("main .state").filter({ hasText: "running" }).first().waitFor();
+    await at.json(200, "POST", `/v1/runs/${id}/abort`, {});
+    await page.locator("main .state").filter({ hasText: "aborted" }).first().waitFor();
+    // What happens later moves nobody.
+    expect(await page.locator(current).textContent()).toBe("log");
+    await close();
+  });
+
+  test("a signal reaches the task that is chosen, and the command says the same (ui.md#d20)", async () => {
+    const script = (name: string) =>
+      `trap 'echo ${name} got $((1 + 1)); exit 0' USR1; echo ready $((1 + 2)); while :; do sleep 0.1; done`;
+    const tasks = ["one", "two"].map((name) => ({ name, argv: ["sh", "-c", script(name)] }));
+    const { id } = await at.json(201, "POST", "/v1/runs", { tasks });
+    await at.until(id, "running");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await page.getByText("ready 3").waitFor();
+    await page.getByRole("button", { name: "Signal" }).click();
+    const dialog = page.getByRole("dialog", { name: `Send a signal to ${id}?` });
+    await dialog.getByRole("combobox", { name: "Signal" }).selectOption("SIGUSR1");
+    await dialog.getByRole("combobox", { name: "Task" }).selectOption("one");
+    await dialog.getByText(`drover signal --task one ${id} SIGUSR1`).waitFor();
+    await dialog.getByRole("button", { name: "Signal" }).click();
+    await page.getByText("one got 2").waitFor();
+    expect((await at.json(200, "GET", `/v1/runs/${id}`)).tasks[1].state).toBe("running");
+    await at.json(200, "POST", `/v1/runs/${id}/abort`, {});
+    await close();
+  });
+
+  test("a result is one click away, and says how to pull it (ui.md#d20)", async () => {
+    const id = await at.run("echo made > made.txt", { outputs: ["made.txt"] });
+    await at.until(id, "done");
+    const { page, close } = await at.open(`/ui/runs/${id}?tab=summary`);
+    const result = page.getByRole("region", { name: "Result" });
+    await result.getByText(`drover pull ${id}`).waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      result.getByRole("link", { name: "Download the archive" }).click(),
+    ]);
+    const listed = execFileSync("tar", ["-tf", await file.path()], { encoding: "utf8" });
+    expect(listed).toContain("made.txt");
+    await close();
+  });
+
   test("D13: the page of an ended run asks nothing again (ui.md#d13)", async () => {
     const id = await at.run("true");
     await at.until(id, "done");

@@ -32,22 +32,22 @@ describe.skipIf(!hasBrowser)("the list of runs in the dashboard", () => {
   test("D15: filters are in the address: Back, reload and a link show the same (ui.md#d15)", async () => {
     const { page, context, close } = await at.open("/ui/runs");
     await page.getByRole("row").filter({ hasText: waiting }).waitFor();
-    await page.getByLabel("State").selectOption("done");
+    await page.getByLabel("done", { exact: true }).check();
     await page.getByRole("row").filter({ hasText: waiting }).waitFor({ state: "detached" });
     expect(page.url()).toBe(`${at.url}/ui/runs?state=done`);
     await page.getByRole("link", { name: "team=blue" }).click();
     await page.waitForURL(`${at.url}/ui/runs?state=done&label=team%3Dblue`);
     await page.reload();
     await page.getByRole("row").filter({ hasText: failed }).waitFor();
-    expect(await page.getByLabel("State").inputValue()).toBe("done");
-    expect(await page.getByLabel("Labels").inputValue()).toBe("team=blue");
+    expect(await page.getByLabel("done", { exact: true }).isChecked()).toBe(true);
+    expect(await page.getByLabel("Labels", { exact: true }).inputValue()).toBe("team=blue");
     const copy = await context.newPage();
     await copy.goto(page.url());
     await copy.getByRole("row").filter({ hasText: failed }).waitFor();
     await page.goBack();
     await page.goBack();
     await page.getByRole("row").filter({ hasText: waiting }).waitFor();
-    expect(await page.getByLabel("State").inputValue()).toBe("");
+    expect(await page.getByLabel("done", { exact: true }).isChecked()).toBe(false);
     await close();
   });
 
@@ -62,7 +62,7 @@ describe.skipIf(!hasBrowser)("the list of runs in the dashboard", () => {
       await held;
       await route.continue();
     });
-    await page.getByLabel("State").selectOption("pending");
+    await page.getByLabel("pending", { exact: true }).check();
     await page.locator("[aria-busy=true]").getByText(failed).waitFor();
     letThrough();
     await page.locator("[aria-busy=false]").getByText(waiting).waitFor();
@@ -79,14 +79,14 @@ describe.skipIf(!hasBrowser)("the list of runs in the dashboard", () => {
     await at.json(201, "POST", "/v1/runs", { runs: many });
     const { page, asked, close } = await at.open("/ui/runs?label=of%3Dmany");
     await page.getByRole("link", { name: "Older" }).waitFor();
-    const newest = await page.locator("tbody tr td:nth-child(2) a").allTextContents();
+    const newest = await page.locator("tbody tr td:nth-child(3) a").allTextContents();
     expect(newest).toHaveLength(50);
     const lists = asked.filter((path) => path.startsWith("/v1/runs?"));
     expect(lists.every((path) => path.includes("limit=50"))).toBe(true);
     await page.getByRole("link", { name: "Older" }).click();
     await page.getByRole("link", { name: "Newest" }).waitFor();
     await page.getByText(newest[0] ?? "", { exact: true }).waitFor({ state: "detached" });
-    const older = await page.locator("tbody tr td:nth-child(2) a").allTextContents();
+    const older = await page.locator("tbody tr td:nth-child(3) a").allTextContents();
     expect(new Set([...newest, ...older])).toEqual(new Set(many.map(({ id }) => id)));
     await page.goBack();
     await page.getByText(newest[0] ?? "", { exact: true }).waitFor();

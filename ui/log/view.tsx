@@ -124,7 +124,7 @@ function Tools({ name, pane, wraps, onWrap }: ToolsProps) {
       <button type="button" onClick={() => pane.showBytes(0, 1)}>
         Beginning
       </button>
-      <button type="button" onClick={() => pane.resume()} disabled={isFollowing}>
+      <button type="button" data-follow onClick={() => pane.resume()} disabled={isFollowing}>
         {rows > 0 ? `${rows.toLocaleString("en")} new ${rows === 1 ? "line" : "lines"}` : "End"}
       </button>
       <label>

@@ -8,6 +8,7 @@ import { session } from "../api/session.ts";
 import { isVisible } from "./clock.ts";
 import { runs, workers } from "./entities.ts";
 import { onFrame } from "./frame.ts";
+import { frugalMs } from "./frugal.ts";
 
 /** How the stream is. `at` is the number of the latest change. */
 type Live =
@@ -34,7 +35,8 @@ export function startLive(): void {
   const wanted = signal<string | undefined>(undefined);
   let timer: ReturnType<typeof setTimeout> | undefined;
   effect(() => {
-    const pool = session.value.is === "in" ? followed.value : undefined;
+    const isWanted = session.value.is === "in" && frugalMs.value === undefined;
+    const pool = isWanted ? followed.value : undefined;
     clearTimeout(timer);
     if (isVisible.value || pool === undefined) wanted.value = pool;
     else {

@@ -3,6 +3,7 @@ import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { isTemporary } from "../api/send.ts";
 import { isVisible } from "./clock.ts";
+import { frugalMs } from "./frugal.ts";
 
 /** What a component shows, and whether something newer is asked for. */
 export interface Loaded<T> {
@@ -27,8 +28,10 @@ interface Question<T> {
   ask(signal: AbortSignal): Promise<T>;
   /** How often to ask again while the page is visible (ui.md#d13). Absent: never. */
   everyMs?: number | undefined;
-  /** Another number asks again. */
+  /** Another number asks again. Without the stream that makes it grow, the question is asked by time. */
   version?: number | undefined;
+  /** Whether there can be no other answer: then the question is not asked again by time (ui.md#d13). */
+  isLast?: (value: T) => boolean;
 }
 
 const RETRY_MS = 2_000;
@@ -52,20 +55,28 @@ export function useLoad<T>(question: Question<T>): Loaded<T> {
     };
     const run = async () => {
       const outcome = await answer(latest.current, state, ending.signal);
-      const { everyMs: ms } = latest.current;
       if (ending.signal.aborted) return;
-      if (outcome === "not now") next(RETRY_MS);
+      const pauseMs = outcome === "not now" ? RETRY_MS : pauseOf(latest.current, state.peek().value);
       // What Drover has refused for good it would refuse again, with an entry of the audit log each time.
-      else if (outcome === "answered" && ms !== undefined) next(ms);
+      if (outcome !== "refused" && pauseMs !== undefined) next(pauseMs);
     };
     void run();
     return () => {
       clearTimeout(timer);
       ending.abort();
     };
-  }, [key, version, turn.value, everyMs === undefined]);
+  }, [key, version, turn.value, everyMs === undefined, frugalMs.value]);
   const { value, error } = state.value;
   return { value, error, isStale: value !== undefined && state.value.key !== key, again };
+}
+
+/** How long until the question is asked again; undefined: it is not, unless something changes. */
+function pauseOf<T>({ everyMs, version, isLast }: Question<T>, value: T | undefined): number | undefined {
+  if (value !== undefined && isLast?.(value)) return undefined;
+  const frugal = frugalMs.peek();
+  if (frugal === undefined) return everyMs;
+  if (everyMs === undefined) return version === undefined ? undefined : frugal;
+  return Math.max(everyMs, frugal);
 }
 
 interface State<T> {

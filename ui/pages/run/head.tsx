@@ -4,6 +4,7 @@ import { money } from "../../../src/shared/cloud/money.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
 import { quoteArgv } from "../../../src/shared/shell-words.ts";
 import { ask } from "../../api/send.ts";
+import { Labels } from "../../parts/labels.tsx";
 import { perHour } from "../../parts/price.ts";
 import { Trouble } from "../../parts/problem.tsx";
 import { RunStateMark } from "../../parts/state.tsx";
@@ -11,7 +12,6 @@ import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref } from "../../router/place.ts";
 import { useLoad } from "../../store/load.ts";
 import { historyHref } from "../events/filter.ts";
-import { Labels } from "../runs/table.tsx";
 
 /** Reasons change without a change of the run. */
 const WHY_MS = 5_000;
@@ -80,6 +80,7 @@ function Reason({ run }: { run: RunStatus }) {
     key: run.id,
     version: run.version,
     everyMs: isOver ? undefined : WHY_MS,
+    isLast: () => isOver,
     ask: (signal) => ask("explainRun", { path: { id: run.id } }, signal),
   });
   if (why.value === undefined) return <Trouble error={why.error} again={why.again} />;

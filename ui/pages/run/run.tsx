@@ -1,5 +1,5 @@
 // The page of one run: what it is, why, what comes next, its tasks, its output, its cost, and what to do.
-import { useMemo } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { hasFailed, isTerminal } from "../../../src/shared/run-state.ts";
 import { ask } from "../../api/send.ts";
@@ -14,6 +14,7 @@ import { useFollowed } from "../../store/pools.ts";
 import { actionsOf } from "./actions.ts";
 import { Events } from "./events.tsx";
 import { Head } from "./head.tsx";
+import { InList } from "./in-list.tsx";
 import { Summary } from "./summary.tsx";
 
 const TABS = ["summary", "log", "events", "spec"] as const;
@@ -23,12 +24,18 @@ type Tab = (typeof TABS)[number];
 export function Run({ item: id = "" }: { item: string | undefined }) {
   // A change of the run in its pool has a higher version than what is shown.
   const version = runs.get(id)?.version ?? 0;
-  const loaded = useLoad({ key: id, version, ask: (signal) => ask("getRun", { path: { id } }, signal) });
+  const loaded = useLoad({
+    key: id,
+    version,
+    ask: (signal) => ask("getRun", { path: { id } }, signal),
+    isLast: ({ state }) => isTerminal(state),
+  });
   const run = loaded.value;
   // Nothing of an ended run changes any more (ui.md#d13).
   useFollowed(run === undefined || isTerminal(run.state) ? undefined : run.pool);
   return (
     <>
+      <InList id={id} />
       <h1 class="name">{id}</h1>
       <Trouble error={loaded.error} again={loaded.again} />
       {run !== undefined && (
@@ -43,9 +50,13 @@ export function Run({ item: id = "" }: { item: string | undefined }) {
 }
 
 function Tabs({ run }: { run: RunStatus }) {
-  // What a run does later moves nobody to another tab.
-  const atFirst = useMemo(() => firstTab(run), []);
-  const tab = TABS.find((one) => one === queryOf("tab")) ?? atFirst;
+  const atFirst = useRef<Tab>(undefined);
+  const wasPending = useRef(run.state === "pending");
+  // Who waited for the start has it followed. What a run does later moves nobody to another tab.
+  if (wasPending.current && run.state !== "pending") atFirst.current = undefined;
+  wasPending.current = run.state === "pending";
+  atFirst.current ??= firstTab(run);
+  const tab = TABS.find((one) => one === queryOf("tab")) ?? atFirst.current;
   return (
     <>
       <nav class="tabs" aria-label="Parts of the run">

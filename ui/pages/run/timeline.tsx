@@ -1,6 +1,7 @@
 // How is the time of a run drawn? A table of its phases, whose last column has a bar for each (ui.md#d18).
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
+import { Scroll } from "../../parts/scroll.tsx";
 import { Heads } from "../../parts/table.tsx";
 import { took } from "../../parts/time.tsx";
 import { now } from "../../store/clock.ts";
@@ -30,28 +31,30 @@ export function Timeline({ run }: { run: RunStatus }) {
   const endMs = isOver ? Date.parse(run.finishedAt ?? "") : now.value;
   const wholeMs = Math.max(1, ...phases.map(({ toMs }) => (toMs ?? endMs) - startMs));
   return (
-    <table class="timeline">
-      <Heads of={["Phase", "Of", "Began after", "Took", "From submission to end"]} />
-      <tbody>
-        {phases.map(({ kind, of, fromMs, toMs }) => (
-          <tr key={`${kind} ${of}`}>
-            <td>{WORDS[kind]}</td>
-            <td>{of || "–"}</td>
-            <td>{took(fromMs - startMs)}</td>
-            <td>{took((toMs ?? endMs) - fromMs)}</td>
-            <td>
-              <div
-                class={`bar ${kind}`}
-                style={{
-                  marginLeft: `${percent(fromMs - startMs, wholeMs)}%`,
-                  width: `${percent((toMs ?? endMs) - fromMs, wholeMs)}%`,
-                }}
-              />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Scroll label="Timeline">
+      <table class="timeline">
+        <Heads of={["Phase", "Of", "Began after", "Took", "From submission to end"]} />
+        <tbody>
+          {phases.map(({ kind, of, fromMs, toMs }) => (
+            <tr key={`${kind} ${of}`}>
+              <td>{WORDS[kind]}</td>
+              <td>{of || "–"}</td>
+              <td>{took(fromMs - startMs)}</td>
+              <td>{took((toMs ?? endMs) - fromMs)}</td>
+              <td>
+                <div
+                  class={`bar ${kind}`}
+                  style={{
+                    marginLeft: `${percent(fromMs - startMs, wholeMs)}%`,
+                    width: `${percent((toMs ?? endMs) - fromMs, wholeMs)}%`,
+                  }}
+                />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
   );
 }
 

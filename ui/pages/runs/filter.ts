@@ -19,7 +19,11 @@ export interface Filter {
 
 /** What the address says. */
 export function filterOf(): Filter {
-  const { query } = place.value;
+  return filterIn(place.value.query);
+}
+
+/** What a query of the list's address says. */
+export function filterIn(query: URLSearchParams): Filter {
   const text = (name: string) => query.get(name) ?? "";
   return {
     pool: text("pool"),

@@ -8,7 +8,7 @@ const TIMES = ["15m", "1h", "6h", "24h", "7d"];
 /** The filters above the list. Each change is an address of its own. */
 export function Filters({ filter }: { filter: Filter }) {
   const choose = (changes: Record<string, string | readonly string[] | undefined>) =>
-    go(withQuery({ ...changes, cursor: undefined }));
+    go(withQuery({ ...changes, cursor: undefined, selected: undefined }));
   return (
     <search>
       <form
@@ -39,19 +39,7 @@ export function Filters({ filter }: { filter: Filter }) {
           />
         </label>
         <button type="submit">Filter</button>
-        <label>
-          State{" "}
-          <select
-            value={filter.states[0] ?? ""}
-            onChange={(event) => choose({ state: event.currentTarget.value })}
-          >
-            <option value="">all</option>
-            <option value="done">done</option>
-            {RUN_STATES.map((state) => (
-              <option key={state}>{state}</option>
-            ))}
-          </select>
-        </label>
+        <States chosen={filter.states} choose={choose} />
         <label>
           Since{" "}
           <select value={filter.since} onChange={(event) => choose({ since: event.currentTarget.value })}>
@@ -65,6 +53,28 @@ export function Filters({ filter }: { filter: Filter }) {
         <Switch name="mine" isOn={filter.mine} word="Mine" choose={choose} />
       </form>
     </search>
+  );
+}
+
+/** One state or several; none is all. `done` is each state in which a run has ended. */
+function States(props: {
+  chosen: readonly string[];
+  choose: (changes: Record<string, readonly string[]>) => void;
+}) {
+  const { chosen, choose } = props;
+  const turn = (word: string) =>
+    choose({
+      state: chosen.includes(word) ? chosen.filter((one) => one !== word) : [...chosen, word],
+    });
+  return (
+    <fieldset class="states">
+      <legend>State</legend>
+      {["done", ...RUN_STATES].map((word) => (
+        <label key={word}>
+          <input type="checkbox" checked={chosen.includes(word)} onChange={() => turn(word)} /> {word}
+        </label>
+      ))}
+    </fieldset>
   );
 }
 

@@ -1,16 +1,20 @@
 // The list of runs: 50 at a time, filtered by what the address says (ui.md#d11, ui.md#d15).
-import { ask, callOf } from "../../api/send.ts";
+import { type AnswerOf, ask, callOf } from "../../api/send.ts";
 import { type Action, Actions } from "../../parts/act.tsx";
 import { droverOf } from "../../parts/as-text.ts";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
-import { withQuery } from "../../router/place.ts";
+import { go, queryOf, withQuery } from "../../router/place.ts";
 import { runs } from "../../store/entities.ts";
 import { changes } from "../../store/live.ts";
 import { useLoad } from "../../store/load.ts";
 import { useChosenPool } from "../../store/pools.ts";
 import { useRate } from "../../store/rate.ts";
+import { Bulk } from "./bulk.tsx";
+import { Density } from "./density.tsx";
 import { type Filter, filterOf, isFiltered, queryFor } from "./filter.ts";
 import { Filters } from "./filters.tsx";
+import { Groups } from "./groups.tsx";
+import { selectionOf } from "./selection.ts";
 import { RunTable } from "./table.tsx";
 
 /** How many rows a list has. */
@@ -21,6 +25,7 @@ export function Runs() {
   const { everyMs } = useChosenPool();
   const version = useRate(changes.runs);
   const filter = filterOf();
+  const group = queryOf("group");
   const query = { ...queryFor(filter), limit: PAGE };
   const list = useLoad({
     key: JSON.stringify(query),
@@ -36,14 +41,54 @@ export function Runs() {
     <>
       <h1>Runs</h1>
       <Filters filter={filter} />
+      <div class="filters">
+        <GroupBy name={group} />
+        <Density />
+      </div>
+      {filter.labels.length > 0 && <Actions actions={[abortAll(filter, list.again)]} />}
       <Trouble error={list.error} again={list.again} />
       <Settled isStale={list.isStale}>
         {list.value !== undefined && list.value.items.length === 0 && <Empty filter={filter} />}
-        {list.value !== undefined && list.value.items.length > 0 && <RunTable items={list.value.items} />}
+        {list.value !== undefined && list.value.items.length > 0 && (
+          <List list={list.value} filter={filter} again={list.again} />
+        )}
         <Pages cursor={filter.cursor} next={list.value?.next ?? null} />
       </Settled>
-      {filter.labels.length > 0 && <Actions actions={[abortAll(filter, list.again)]} />}
     </>
+  );
+}
+
+/** The rows, what is selected of them, and their groups if somebody wants these. */
+function List(props: { list: AnswerOf<"listRuns">; filter: Filter; again: () => void }) {
+  const { list, filter, again } = props;
+  const selection = selectionOf();
+  const group = queryOf("group");
+  const items = list.items.map((run) => runs.get(run.id) ?? run);
+  const shown = { ids: items.map(({ id }) => id) };
+  const isAll = list.next === null && filter.cursor === "";
+  return (
+    <>
+      {group !== "" && <Groups runs={items} name={group} labels={filter.labels} isAll={isAll} />}
+      <Bulk selection={selection} filter={filter} shown={shown} again={again} />
+      <RunTable items={list.items} selection={selection} />
+    </>
+  );
+}
+
+function GroupBy({ name }: { name: string }) {
+  return (
+    <form
+      class="actions"
+      onSubmit={(event) => {
+        event.preventDefault();
+        go(withQuery({ group: String(new FormData(event.currentTarget).get("group") ?? "").trim() }));
+      }}
+    >
+      <label>
+        Group by label <input key={name} name="group" defaultValue={name} placeholder="name" size={8} />
+      </label>
+      <button type="submit">Group</button>
+    </form>
   );
 }
 

@@ -1,29 +1,73 @@
 // How is a list of runs shown? A row reads its run from the store, so a change draws this row alone.
+import { useRef } from "preact/hooks";
 import type { QueuedRun, RunSummary } from "../../../src/generated/api.ts";
+import { money } from "../../../src/shared/cloud/money.ts";
+import { hasFailed } from "../../../src/shared/run-state.ts";
 import { ask } from "../../api/send.ts";
+import { Labels } from "../../parts/labels.tsx";
 import { Scroll } from "../../parts/scroll.tsx";
 import { RunStateMark } from "../../parts/state.tsx";
-import { Heads } from "../../parts/table.tsx";
 import { Moment, Took } from "../../parts/time.tsx";
-import { itemHref, withQuery } from "../../router/place.ts";
+import { itemHref } from "../../router/place.ts";
 import { runs } from "../../store/entities.ts";
 import { useLoad } from "../../store/load.ts";
+import { afterClick, isSelected, type Selection } from "./click.ts";
+import { isCompact } from "./density.tsx";
+import { runHref } from "./in-list.ts";
+import { select } from "./selection.ts";
 
 /** What waits says why (ui.md#d16): the queue of a pool knows. */
 const QUEUE = { limit: 200, everyMs: 5_000 };
 
-/** The table of runs. */
-export function RunTable({ items }: { items: readonly RunSummary[] }) {
+const HEADS = ["State", "Run", "Command", "Labels", "Submitted", "Took", "Cost", "Exit", "Worker"];
+
+/**
+ * The table of runs. With a selection, its rows have boxes: Shift takes all from the former one on.
+ */
+export function RunTable(props: { items: readonly RunSummary[]; selection?: Selection }) {
+  const { items, selection } = props;
   const waiting = items.filter(({ id, state }) => (runs.get(id)?.state ?? state) === "pending");
   const pools = [...new Set(waiting.map(({ pool }) => pool))];
   const reasons = useReasons(pools);
+  const anchor = useRef<string>(undefined);
+  const shown = items.map(({ id }) => id);
+  const areAll = selection !== undefined && shown.every((id) => isSelected(selection, id));
+  const pick = (id: string, withShift: boolean) => {
+    if (selection === undefined) return;
+    select(afterClick(selection, { shown, id, anchor: withShift ? anchor.current : undefined }));
+    anchor.current = id;
+  };
   return (
     <Scroll label="Runs">
-      <table>
-        <Heads of={["State", "Run", "Command", "Labels", "Submitted", "Took", "Exit", "Worker"]} />
+      <table class={isCompact.value ? "compact" : ""}>
+        <thead>
+          <tr>
+            {selection !== undefined && (
+              <th scope="col" class="pick">
+                <input
+                  type="checkbox"
+                  aria-label="Select all that are shown"
+                  checked={areAll}
+                  onChange={() => select({ is: "ids", ids: areAll ? [] : shown })}
+                />
+              </th>
+            )}
+            {HEADS.map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
         <tbody>
           {items.map((run) => (
-            <Row key={run.id} listed={run} queued={reasons.get(run.id)} />
+            <Row
+              key={run.id}
+              listed={run}
+              queued={reasons.get(run.id)}
+              isSelected={selection && isSelected(selection, run.id)}
+              pick={pick}
+            />
           ))}
         </tbody>
       </table>
@@ -44,15 +88,33 @@ function useReasons(pools: readonly string[]): Map<string, QueuedRun> {
   return value ?? new Map();
 }
 
-function Row({ listed, queued }: { listed: RunSummary; queued: QueuedRun | undefined }) {
+function Row(props: {
+  listed: RunSummary;
+  queued: QueuedRun | undefined;
+  /** Undefined: rows are not selected here. */
+  isSelected: boolean | undefined;
+  pick: (id: string, withShift: boolean) => void;
+}) {
+  const { listed, queued, pick } = props;
   const run = runs.get(listed.id) ?? listed;
   return (
-    <tr>
+    <tr data-failed={hasFailed(run) ? "" : undefined}>
+      {props.isSelected !== undefined && (
+        <td class="pick">
+          <input
+            type="checkbox"
+            aria-label={`Select ${run.id}`}
+            checked={props.isSelected}
+            onClick={(event) => pick(run.id, event.shiftKey)}
+          />
+        </td>
+      )}
       <td>
         <RunStateMark run={run} />
+        {run.failure !== undefined && <p class="reason">{run.failure}</p>}
       </td>
       <td>
-        <a href={itemHref("runs", run.id)}>{run.id}</a>
+        <a href={runHref(run.id)}>{run.id}</a>
         {run.state === "pending" && queued !== undefined && <Reason queued={queued} />}
       </td>
       <td class="code" title={run.command}>
@@ -67,6 +129,9 @@ function Row({ listed, queued }: { listed: RunSummary; queued: QueuedRun | undef
       <td>
         <Took from={run.startedAt} to={run.finishedAt} />
       </td>
+      <td>
+        <Cost run={run} />
+      </td>
       <td>{run.exitCode ?? <span class="none">–</span>}</td>
       <td>
         {run.worker === null ? (
@@ -76,6 +141,17 @@ function Row({ listed, queued }: { listed: RunSummary; queued: QueuedRun | undef
         )}
       </td>
     </tr>
+  );
+}
+
+/** What a run has cost until now. A price that is not known is not a price of 0. */
+function Cost({ run: { cost } }: { run: RunSummary }) {
+  if (cost === undefined || cost.amount === null) return <span class="none">–</span>;
+  return (
+    <>
+      {money(cost.amount)}
+      {cost.unpriced > 0 && <span title="and machines of unknown price"> +?</span>}
+    </>
   );
 }
 
@@ -90,22 +166,5 @@ function Reason({ queued: { reason, next } }: { queued: QueuedRun }) {
         </>
       )}
     </p>
-  );
-}
-
-/** The labels of a run; each leads to all runs with it. */
-export function Labels({ labels }: { labels: Record<string, string> }) {
-  return (
-    <>
-      {Object.entries(labels).map(([name, value]) => (
-        <a
-          key={name}
-          class="chip"
-          href={withQuery({ label: [`${name}=${value}`], cursor: undefined }).replace(/^[^?]*/, "/ui/runs")}
-        >
-          {name}={value}
-        </a>
-      ))}
-    </>
   );
 }

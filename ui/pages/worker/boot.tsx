@@ -1,6 +1,6 @@
 // What did a machine do between "asked" and "ready", and what happened to it since?
 import type { WorkerHistoryEntry, WorkerStatus } from "../../../src/generated/api.ts";
-import { Long } from "../../parts/scroll.tsx";
+import { Long, Scroll } from "../../parts/scroll.tsx";
 import { Heads } from "../../parts/table.tsx";
 import { Moment, took } from "../../parts/time.tsx";
 
@@ -19,21 +19,23 @@ export function Boot({ worker }: { worker: WorkerStatus }) {
   return (
     <>
       <h2>Boot{bootOutcome !== null && `: ${bootOutcome}`}</h2>
-      <table>
-        <Heads of={["Step", "When", "After the request", "Text"]} />
-        <tbody>
-          {known.map(({ what, at, text }) => (
-            <tr key={`${what} ${at}`}>
-              <td>{what}</td>
-              <td>
-                <Moment at={at} />
-              </td>
-              <td>{took(Date.parse(at) - Date.parse(askedAt))}</td>
-              <td class="code">{text}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Scroll label="Boot">
+        <table>
+          <Heads of={["Step", "When", "After the request", "Text"]} />
+          <tbody>
+            {known.map(({ what, at, text }) => (
+              <tr key={`${what} ${at}`}>
+                <td>{what}</td>
+                <td>
+                  <Moment at={at} />
+                </td>
+                <td>{took(Date.parse(at) - Date.parse(askedAt))}</td>
+                <td class="code">{text}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
       {bootProbe !== null && (
         <>
           <h3>Probe: {bootProbe.ok ? "passed" : `failed${exitText(bootProbe.exitCode)}`}</h3>
@@ -53,20 +55,22 @@ export function History({ events }: { events: readonly WorkerHistoryEntry[] }) {
   return (
     <>
       <h2>Events</h2>
-      <table>
-        <Heads of={["When", "What", "Details"]} />
-        <tbody>
-          {events.toReversed().map(({ at, type, message }) => (
-            <tr key={`${at} ${type} ${message}`}>
-              <td>
-                <Moment at={at} />
-              </td>
-              <td>{type}</td>
-              <td>{message}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Scroll label="Events">
+        <table>
+          <Heads of={["When", "What", "Details"]} />
+          <tbody>
+            {events.toReversed().map(({ at, type, message }) => (
+              <tr key={`${at} ${type} ${message}`}>
+                <td>
+                  <Moment at={at} />
+                </td>
+                <td>{type}</td>
+                <td>{message}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
     </>
   );
 }

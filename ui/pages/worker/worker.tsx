@@ -4,7 +4,9 @@ import { ask } from "../../api/send.ts";
 import { Actions } from "../../parts/act.tsx";
 import { perHour } from "../../parts/price.ts";
 import { Settled, Trouble } from "../../parts/problem.tsx";
+import { Scroll } from "../../parts/scroll.tsx";
 import { WorkerStateMark } from "../../parts/state.tsx";
+import { Heads } from "../../parts/table.tsx";
 import { Moment } from "../../parts/time.tsx";
 import { itemHref } from "../../router/place.ts";
 import { changes } from "../../store/live.ts";
@@ -29,6 +31,7 @@ export function Worker({ item: id = "" }: { item: string | undefined }) {
       ]);
       return { worker, why };
     },
+    isLast: ({ worker }) => worker.state === "gone",
   });
   const { worker, why } = loaded.value ?? {};
   useFollowed(worker === undefined || worker.state === "gone" ? undefined : worker.pool);
@@ -50,6 +53,7 @@ export function Worker({ item: id = "" }: { item: string | undefined }) {
           <Facts worker={worker} />
           <Actions actions={actionsOf(worker, loaded.again)} />
           <RunsOn worker={worker} />
+          <Prices worker={worker} />
           <Boot worker={worker} />
           <History events={worker.events} />
         </Settled>
@@ -100,12 +104,43 @@ function Facts({ worker }: { worker: WorkerStatus }) {
   );
 }
 
-function RunsOn({ worker: { runs } }: { worker: WorkerStatus }) {
+/** Each price that the provider has named. One price stands among the facts already. */
+function Prices({ worker: { prices } }: { worker: WorkerStatus }) {
+  if (prices.length < 2) return null;
+  return (
+    <>
+      <h2>Prices</h2>
+      <Scroll label="Prices">
+        <table>
+          <Heads of={["Since", "Price"]} />
+          <tbody>
+            {prices.toReversed().map(({ price, since }) => (
+              <tr key={since}>
+                <td>
+                  <Moment at={since} />
+                </td>
+                <td>{perHour(price)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
+  );
+}
+
+function RunsOn({ worker: { runs, lastRun } }: { worker: WorkerStatus }) {
   return (
     <>
       <h2>Runs on it</h2>
+      {lastRun && (
+        <p>
+          Ended last: <a href={itemHref("runs", lastRun.run)}>{lastRun.run}</a>,{" "}
+          <Moment at={lastRun.endedAt} />
+        </p>
+      )}
       {runs.length === 0 ? (
-        <p>None.</p>
+        <p>None now.</p>
       ) : (
         <ul>
           {runs.map((run) => (

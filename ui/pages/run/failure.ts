@@ -1,0 +1,29 @@
+// What does a reader do about a run that has failed? docs/operating.md says more of each code.
+import type { Failure } from "../../../src/generated/api.ts";
+
+/** Whose fault it is. */
+export const FAULTS: Record<Failure["class"], string> = {
+  task: "The command is at fault, not the machine.",
+  infrastructure: "The machine or what is around it is at fault, not the command.",
+};
+
+/** What to do first, by the code. */
+export const ADVICE: Record<Failure["code"], string> = {
+  command_not_found: "Name a program that the machine has, or another image.",
+  not_executable: "Check the mode of the program and its first line.",
+  directory_not_found: "Name a working directory that exists.",
+  arguments_too_long: "Pass the data in a file.",
+  user_not_found: "Name a user that the machine has.",
+  artifact_failed: "Check the address, the digest and the archive that the text names.",
+  snapshot_failed: "Upload the files again: drover run --upload.",
+  secrets_failed: "See which secrets there are: drover secrets list.",
+  start_failed: "See whether the disk of the machine is full.",
+  outputs_failed: "The exit code and the output exist; the event “Outputs Failed” says what was missing.",
+  task_failed: "Look at its output.",
+  queue_timeout: "See why runs of its pool wait, or allow it to wait longer.",
+  predecessor_failed: "Rerun the run that the text names, and then this one.",
+  machine_lost: "Rerun it, or submit it with reschedule.",
+  status_lost: "Rerun it: nobody saw how it ended.",
+  unkillable: "Check what the command does when it is killed.",
+  agent_ended: "Rerun it.",
+};

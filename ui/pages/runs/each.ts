@@ -1,0 +1,30 @@
+// How is something done to many runs? A few at a time, on to the end, whatever happens to one of them.
+import { signal } from "@preact/signals";
+
+/** How far it is. A failure names its run and the reason. */
+export interface Progress {
+  done: number;
+  of: number;
+  failed: readonly { id: string; error: unknown }[];
+}
+
+/** A browser has six connections to a server, and the page itself needs some. */
+const AT_ONCE = 3;
+
+/** Does `act` for each id. Returns the progress, which is complete when `done` is `of`. */
+export function doEach(ids: readonly string[], act: (id: string) => Promise<unknown>, ending: AbortSignal) {
+  const progress = signal<Progress>({ done: 0, of: ids.length, failed: [] });
+  const waiting = [...ids];
+  const work = async () => {
+    for (let id = waiting.shift(); id !== undefined && !ending.aborted; id = waiting.shift()) {
+      const failures = await act(id).then(
+        () => [],
+        (error: unknown) => [{ id, error }],
+      );
+      const { done, of, failed } = progress.peek();
+      progress.value = { done: done + 1, of, failed: [...failed, ...failures] };
+    }
+  };
+  const ended = Promise.all(Array.from({ length: AT_ONCE }, work));
+  return { progress, ended };
+}
