@@ -17,7 +17,7 @@ const QUIET_MS = 300;
 const END_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 500;
 
-/** What changes when a bundle changes. The page's script contains the names of its parts, which are digests. */
+/** What changes when a bundle changes. The page's script has the names of its parts, which are digests. */
 const BUILT = ["worker.js", "worker-options.json", ...PAGE_FILES];
 
 const say = (text) => console.log(`dev: ${text}`);

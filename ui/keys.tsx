@@ -1,7 +1,7 @@
 // Which keys do what? One table, which is also what `?` shows.
 import { signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { Heads } from "./parts/table.tsx";
+import { Heads } from "./parts/lists/table.tsx";
 import { go } from "./router/place.ts";
 
 /** A key, or two one after the other, and what it does. */

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { PoolSample, PoolView } from "../../src/generated/api.ts";
-import { Choice } from "../parts/choice.tsx";
+import { Choice } from "../parts/lists/choice.tsx";
 import { Settled, Trouble } from "../parts/problem.tsx";
 import { queryOf, withQuery } from "../router/place.ts";
 import { useLoad } from "../store/load.ts";

@@ -1,9 +1,9 @@
 // What do the pictures of the fleet say in numbers (ui.md#d17)?
-import { Choice } from "../parts/choice.tsx";
-import { Pages, pageOf } from "../parts/pages.tsx";
-import { Scroll } from "../parts/scroll.tsx";
+import { Choice } from "../parts/lists/choice.tsx";
+import { Pages, pageOf } from "../parts/lists/pages.tsx";
+import { Scroll } from "../parts/lists/scroll.tsx";
+import { Heads } from "../parts/lists/table.tsx";
 import { WorkerStateMark } from "../parts/state.tsx";
-import { Heads } from "../parts/table.tsx";
 import { took } from "../parts/time.tsx";
 import { itemHref, queryOf } from "../router/place.ts";
 import { barsOf, type Fleet } from "./past/fleet.ts";

@@ -2,11 +2,11 @@
 import type { GoneWorker } from "../../src/generated/api.ts";
 import { readGone } from "../fleet/read.ts";
 import { amountText } from "../fleet/words.ts";
-import { Choice } from "../parts/choice.tsx";
-import { Pages, pageOf } from "../parts/pages.tsx";
+import { Choice } from "../parts/lists/choice.tsx";
+import { Pages, pageOf } from "../parts/lists/pages.tsx";
+import { Scroll } from "../parts/lists/scroll.tsx";
+import { Heads } from "../parts/lists/table.tsx";
 import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
-import { Scroll } from "../parts/scroll.tsx";
-import { Heads } from "../parts/table.tsx";
 import { Moment, Took } from "../parts/time.tsx";
 import { itemHref, queryOf } from "../router/place.ts";
 import { useLoad } from "../store/load.ts";

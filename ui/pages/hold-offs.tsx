@@ -1,6 +1,6 @@
 // What holds a pool back, and until when?
 import type { PoolView } from "../../src/generated/api.ts";
-import { Heads } from "../parts/table.tsx";
+import { Heads } from "../parts/lists/table.tsx";
 import { Moment } from "../parts/time.tsx";
 
 /** What holds a pool back: refusals of its cloud, with the time of the next try. */

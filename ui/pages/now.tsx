@@ -1,9 +1,9 @@
 // What is going on now: what waits and why, what runs, what holds pools back, what it costs, and what failed.
 import type { PoolView, QueuedRun, RunSummary } from "../../src/generated/api.ts";
 import { ask } from "../api/send.ts";
+import { Heads } from "../parts/lists/table.tsx";
 import { perHour } from "../parts/price.ts";
 import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
-import { Heads } from "../parts/table.tsx";
 import { Moment, took } from "../parts/time.tsx";
 import { itemHref } from "../router/place.ts";
 import { changes } from "../store/live.ts";

@@ -2,9 +2,9 @@
 import type { PoolView } from "../../src/generated/api.ts";
 import { ask } from "../api/send.ts";
 import { Fleet } from "../fleet/fleet.tsx";
+import { Long } from "../parts/lists/scroll.tsx";
 import { perHour } from "../parts/price.ts";
 import { Settled, Trouble } from "../parts/problem.tsx";
-import { Long } from "../parts/scroll.tsx";
 import { took } from "../parts/time.tsx";
 import { changes } from "../store/live.ts";
 import { useLoad } from "../store/load.ts";

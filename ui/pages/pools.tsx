@@ -1,9 +1,9 @@
 // The list of pools, each with its queue, its runs, its machines and its costs.
 import { ask } from "../api/send.ts";
+import { Scroll } from "../parts/lists/scroll.tsx";
+import { Heads } from "../parts/lists/table.tsx";
 import { perHour } from "../parts/price.ts";
 import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
-import { Scroll } from "../parts/scroll.tsx";
-import { Heads } from "../parts/table.tsx";
 import { took } from "../parts/time.tsx";
 import { itemHref } from "../router/place.ts";
 import { useLoad } from "../store/load.ts";

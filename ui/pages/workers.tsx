@@ -2,11 +2,11 @@
 import type { ListedWorker } from "../../src/generated/api.ts";
 import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { type AnswerOf, ask, type InputOf } from "../api/send.ts";
+import { Scroll } from "../parts/lists/scroll.tsx";
+import { Heads } from "../parts/lists/table.tsx";
 import { perHour } from "../parts/price.ts";
 import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
-import { Scroll } from "../parts/scroll.tsx";
 import { WorkerStateMark } from "../parts/state.tsx";
-import { Heads } from "../parts/table.tsx";
 import { Moment } from "../parts/time.tsx";
 import { go, itemHref, queryOf, withQuery } from "../router/place.ts";
 import { workers } from "../store/entities.ts";

@@ -2,10 +2,10 @@
 import type { PoolView, Project } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { Actions } from "../../parts/act.tsx";
+import { Scroll } from "../../parts/lists/scroll.tsx";
+import { Slices, sliceOf } from "../../parts/lists/slice.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
-import { Scroll } from "../../parts/scroll.tsx";
-import { Slices, sliceOf } from "../../parts/slice.tsx";
-import { Heads } from "../../parts/table.tsx";
 import { Moment } from "../../parts/time.tsx";
 import { adminHref } from "../../router/admin.ts";
 import { itemHref, queryOf } from "../../router/place.ts";

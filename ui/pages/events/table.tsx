@@ -1,9 +1,9 @@
 // How is an entry of the audit log shown? When, what was acted on, how and by whom, and what came of it.
 import type { AuditDiff, AuditEntry } from "../../../src/generated/api.ts";
 import { actorName } from "../../../src/shared/access/actor.ts";
-import { Scroll } from "../../parts/scroll.tsx";
+import { Scroll } from "../../parts/lists/scroll.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { Mark } from "../../parts/state.tsx";
-import { Heads } from "../../parts/table.tsx";
 import { Moment } from "../../parts/time.tsx";
 import { itemHref, withQuery } from "../../router/place.ts";
 import { targetHref } from "./entry.ts";

@@ -1,9 +1,9 @@
 // How did the last 24 hours go? A column for each hour: the runs that ended in it, by state (ui.md#last-day).
 import { ask } from "../../api/send.ts";
-import { Choice } from "../../parts/choice.tsx";
+import { Choice } from "../../parts/lists/choice.tsx";
+import { Scroll } from "../../parts/lists/scroll.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { Trouble } from "../../parts/problem.tsx";
-import { Scroll } from "../../parts/scroll.tsx";
-import { Heads } from "../../parts/table.tsx";
 import { queryOf } from "../../router/place.ts";
 import { useLoad } from "../../store/load.ts";
 import { END_STATES, endsText, firstHourMs, type HourOfEnds, hoursOf, sumOfHours } from "./hours.ts";

@@ -1,8 +1,8 @@
 // What happened to a run, latest first?
 import { ask } from "../../api/send.ts";
+import { Scroll } from "../../parts/lists/scroll.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { Trouble } from "../../parts/problem.tsx";
-import { Scroll } from "../../parts/scroll.tsx";
-import { Heads } from "../../parts/table.tsx";
 import { Moment } from "../../parts/time.tsx";
 import { useLoad } from "../../store/load.ts";
 

@@ -4,7 +4,7 @@ import { money } from "../../../src/shared/cloud/money.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
 import { quoteArgv } from "../../../src/shared/shell-words.ts";
 import { ask } from "../../api/send.ts";
-import { Labels } from "../../parts/labels.tsx";
+import { Labels } from "../../parts/lists/labels.tsx";
 import { perHour } from "../../parts/price.ts";
 import { Trouble } from "../../parts/problem.tsx";
 import { RunStateMark } from "../../parts/state.tsx";

@@ -3,10 +3,10 @@ import { useRef } from "preact/hooks";
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { hasFailed, isTerminal } from "../../../src/shared/run-state.ts";
 import { ask } from "../../api/send.ts";
-import { LogView } from "../../log/view.tsx";
 import { Actions } from "../../parts/act.tsx";
+import { later } from "../../parts/later.tsx";
+import { Long } from "../../parts/lists/scroll.tsx";
 import { Settled, Trouble } from "../../parts/problem.tsx";
-import { Long } from "../../parts/scroll.tsx";
 import { queryOf, withQuery } from "../../router/place.ts";
 import { runs } from "../../store/entities.ts";
 import { useLoad } from "../../store/load.ts";
@@ -16,6 +16,9 @@ import { Events } from "./events.tsx";
 import { Head } from "./head.tsx";
 import { InList } from "./in-list.tsx";
 import { Summary } from "./summary.tsx";
+
+/** Most of what this page loads, which a run that is read without its output does not need (ui.md#size). */
+const LogView = later(async () => (await import("../../log/view.tsx")).LogView);
 
 const TABS = ["summary", "log", "events", "spec"] as const;
 type Tab = (typeof TABS)[number];

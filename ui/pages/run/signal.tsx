@@ -33,7 +33,8 @@ export function signalOf({ id, tasks }: RunStatus, again: () => void): Action {
   };
 }
 
-/** What is chosen: the field offers signals alone. */
+/** What is chosen. */
 function bodyOf(given: FormData): Body {
-  return { signal: given.get("signal") as Body["signal"], task: textOf(given, "task") };
+  const signal = given.get("signal") as Body["signal"]; // the field offers signals alone
+  return { signal, task: textOf(given, "task") };
 }

@@ -1,9 +1,9 @@
 // What did a run do? Its tasks with their attempts, and the machines on which it was placed.
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { money } from "../../../src/shared/cloud/money.ts";
+import { Scroll } from "../../parts/lists/scroll.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { perHour } from "../../parts/price.ts";
-import { Scroll } from "../../parts/scroll.tsx";
-import { Heads } from "../../parts/table.tsx";
 import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref, withQuery } from "../../router/place.ts";
 import { now } from "../../store/clock.ts";

@@ -1,8 +1,8 @@
 // How is the time of a run drawn? A table of its phases, whose last column has a bar for each (ui.md#d18).
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
-import { Scroll } from "../../parts/scroll.tsx";
-import { Heads } from "../../parts/table.tsx";
+import { Scroll } from "../../parts/lists/scroll.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { took } from "../../parts/time.tsx";
 import { now } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";

@@ -1,9 +1,9 @@
 // How many runs have each value of a label, by state? Counted among the rows that are shown, which it says.
 import type { RunSummary } from "../../../src/generated/api.ts";
 import { RUN_STATES } from "../../../src/shared/run-state.ts";
-import { withLabel } from "../../parts/labels.tsx";
-import { Scroll } from "../../parts/scroll.tsx";
-import { Heads } from "../../parts/table.tsx";
+import { withLabel } from "../../parts/lists/labels.tsx";
+import { Scroll } from "../../parts/lists/scroll.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { withQuery } from "../../router/place.ts";
 import { groupsOf, sizeOf } from "./groups.ts";
 

@@ -1,7 +1,7 @@
 // What did a machine do between "asked" and "ready", and what happened to it since?
 import type { WorkerHistoryEntry, WorkerStatus } from "../../../src/generated/api.ts";
-import { Long, Scroll } from "../../parts/scroll.tsx";
-import { Heads } from "../../parts/table.tsx";
+import { Long, Scroll } from "../../parts/lists/scroll.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { Moment, took } from "../../parts/time.tsx";
 
 /** The boot of a machine: when it was asked for, made, and became a host, and the steps of its script. */

@@ -2,11 +2,11 @@
 import type { WorkerStatus } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { Actions } from "../../parts/act.tsx";
+import { Scroll } from "../../parts/lists/scroll.tsx";
+import { Heads } from "../../parts/lists/table.tsx";
 import { perHour } from "../../parts/price.ts";
 import { Settled, Trouble } from "../../parts/problem.tsx";
-import { Scroll } from "../../parts/scroll.tsx";
 import { WorkerStateMark } from "../../parts/state.tsx";
-import { Heads } from "../../parts/table.tsx";
 import { Moment } from "../../parts/time.tsx";
 import { itemHref } from "../../router/place.ts";
 import { changes } from "../../store/live.ts";

@@ -1,6 +1,6 @@
 // How does a reader choose what a view shows? By links that leave the page where it is scrolled to.
 import type { ComponentChildren, TargetedMouseEvent } from "preact";
-import { go, withQuery } from "../router/place.ts";
+import { go, withQuery } from "../../router/place.ts";
 
 /** A link that changes the query of the address (ui.md#d15). `isChosen`: this is what is shown. */
 export function Choice(props: {

@@ -1,5 +1,5 @@
 // How is a list shown that the API gives whole? 50 rows at a time (ui.md#d14), from the place in the address.
-import { queryOf, withQuery } from "../router/place.ts";
+import { queryOf, withQuery } from "../../router/place.ts";
 
 /** How many rows a list has. */
 const ROWS = 50;

@@ -1,5 +1,5 @@
 // How is a list shown that the page has as a whole? In pages, whose number is in the address (ui.md#d15).
-import { queryOf } from "../router/place.ts";
+import { queryOf } from "../../router/place.ts";
 import { Choice } from "./choice.tsx";
 
 /** The most rows of a list that are in the document (ui.md#d14). */

@@ -1,5 +1,5 @@
 // How are the labels of a run shown, and where do they lead?
-import { hrefOf, place } from "../router/place.ts";
+import { hrefOf, place } from "../../router/place.ts";
 
 /** The labels of a filter with another one. A run has one value for each name, so a former value leaves. */
 export function withLabel(labels: readonly string[], name: string, value: string): string[] {
