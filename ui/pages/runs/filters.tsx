@@ -49,7 +49,7 @@ export function Filters({ filter }: { filter: Filter }) {
             ))}
           </select>
         </label>
-        <Switch name="failed" isOn={filter.failed} word="Failed" choose={choose} />
+        <Switch name="failed" isOn={filter.failed} word="Any failure" choose={choose} />
         <Switch name="mine" isOn={filter.mine} word="Mine" choose={choose} />
       </form>
     </search>
