@@ -37,6 +37,8 @@ describe.skipIf(!hasBrowser)("the keys of the dashboard", () => {
     await page.getByRole("dialog", { name: "Keys" }).getByText("go to Events").waitFor();
     await page.keyboard.press("Escape");
     await page.keyboard.type("gm");
+    // The events have a row about her, too.
+    await page.getByRole("heading", { name: "Tokens", exact: true }).waitFor();
     await page.getByRole("row").filter({ hasText: "mila" }).waitFor();
     await page.keyboard.type("j");
     await page.keyboard.press("Enter");
