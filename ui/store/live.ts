@@ -9,6 +9,7 @@ import { isVisible } from "./clock.ts";
 import { runs, workers } from "./entities.ts";
 import { onFrame } from "./frame.ts";
 import { frugalMs } from "./frugal.ts";
+import { Turn } from "./turn.ts";
 
 /** How the stream is. `at` is the number of the latest change. */
 type Live =
@@ -28,7 +29,7 @@ const HIDDEN_MS = 60_000;
 const DELAYS = { firstMs: 1_000, longestMs: 30_000 };
 
 /** What tabs of one browser tell each other: one of them holds the stream. */
-type Told = { change: PoolChange } | { state: Live } | { is: "new here" };
+type Told = { changes: readonly PoolChange[] } | { state: Live } | { is: "new here" };
 
 /** Follows the pool that `followed` names, for as long as somebody is signed in and can see the page. */
 export function startLive(): void {
@@ -69,9 +70,14 @@ async function takePart(pool: string, ending: AbortSignal): Promise<void> {
   live.value = { is: "connecting", pool, at: latest.get(pool) };
   let isLeading = false;
   tabs.onmessage = ({ data }: MessageEvent<Told>) => {
-    if ("change" in data) apply(pool, data.change);
+    if ("changes" in data) take(data.changes);
     else if ("state" in data) live.value = data.state;
     else if (isLeading) tell({ state: live.peek() });
+  };
+  const take = (told: readonly PoolChange[]) => {
+    const last = told.at(-1);
+    if (last !== undefined) latest.set(pool, last.number);
+    onFrame(() => apply(told));
   };
   const tell = (told: Told) => {
     if (!ending.aborted) tabs.postMessage(told);
@@ -92,13 +98,20 @@ async function lead(pool: string, tell: (told: Told) => void, ending: AbortSigna
     live.value = state;
     tell({ state });
   };
+  let arrived: PoolChange[] = [];
+  const show = () => {
+    const shown = arrived;
+    arrived = [];
+    apply(shown);
+    tell({ changes: shown });
+  };
   for (let failures = 0; !ending.aborted; ) {
     try {
       const hasEnded = await readOn(pool, ending, (change) => {
         failures = 0;
         if (change === undefined) return say({ is: "live", pool, at: latest.get(pool) });
-        apply(pool, change);
-        tell({ change });
+        if (arrived.push(change) === 1) onFrame(show);
+        latest.set(pool, change.number);
         if (live.peek().is !== "live") say({ is: "live", pool, at: change.number });
       });
       if (hasEnded) return say({ is: "gone", pool });
@@ -127,7 +140,10 @@ async function readOn(
   const call = callOf("listPoolEvents", input, { signal: ending });
   const response = await send({ ...call, headers: { accept: "text/event-stream" } });
   take(undefined);
+  const turn = new Turn();
   for await (const { id, event, data } of eventsOf(response)) {
+    // A stream begins with all that is live: a reader's key must not wait for the last of it.
+    await turn.ended();
     if (event === "end") return true;
     if (event !== "run" && event !== "worker") continue;
     // What the server sends is made by the schema of a change.
@@ -136,18 +152,14 @@ async function readOn(
   return false;
 }
 
-function apply(pool: string, { number, run, worker }: PoolChange): void {
-  latest.set(pool, number);
-  onFrame(() => {
-    if (run !== undefined) {
-      runs.put(run);
-      changes.runs.value += 1;
-    }
-    if (worker !== undefined) {
-      workers.put(worker);
-      changes.workers.value += 1;
-    }
-  });
+/** Takes changes into the store. Lists hear of all of them at once. */
+function apply(arrived: readonly PoolChange[]): void {
+  for (const { run, worker } of arrived) {
+    if (run !== undefined) runs.put(run);
+    if (worker !== undefined) workers.put(worker);
+  }
+  if (arrived.some(({ run }) => run !== undefined)) changes.runs.value += 1;
+  if (arrived.some(({ worker }) => worker !== undefined)) changes.workers.value += 1;
 }
 
 function pause(ms: number, ending: AbortSignal): Promise<void> {
