@@ -1,4 +1,4 @@
-// How does long work leave room for the reader? It pauses after a few milliseconds, so that keys and frames come in.
+// How does long work leave room for the reader? It pauses after a few milliseconds, for keys and frames.
 
 /** For how long work may go on without a pause: the half of a frame. */
 const TURN_MS = 8;
