@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { type CDPSession, chromium, type Page } from "playwright-core";
 import { percentile, type Row, tableOf } from "../table.ts";
 import { type Feed, startFeed } from "./feed.ts";
+import { memoryOf } from "./memory-of-page.ts";
 import { PROBE, takeSeen } from "./probe.ts";
 import { type Act, ROUND } from "./reader.ts";
 
@@ -86,13 +87,6 @@ async function measureOne(page: Page, { begin, act, isScroll }: Act, measured: M
   measured.longTasks.push(...before.longTasks, ...longTasks);
   measured.draws.push(...before.draws, ...draws);
   return Math.max(...(isScroll ? frames : interactions), SHORTEST_MS);
-}
-
-async function memoryOf(devTools: CDPSession): Promise<{ heapMib: number; nodes: number }> {
-  await devTools.send("HeapProfiler.collectGarbage");
-  const { metrics } = await devTools.send("Performance.getMetrics");
-  const value = (wanted: string) => metrics.find(({ name }) => name === wanted)?.value ?? Number.NaN;
-  return { heapMib: value("JSHeapUsedSize") / 2 ** 20, nodes: value("Nodes") };
 }
 
 /** Prints the measurement. Returns whether the budget is kept, and every answer of the feed fitted. */

@@ -2,6 +2,7 @@
 import type { ListedWorker } from "../../src/generated/api.ts";
 import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { type AnswerOf, ask, type InputOf } from "../api/send.ts";
+import { Parts } from "../parts/lists/cursor.tsx";
 import { Scroll } from "../parts/lists/scroll.tsx";
 import { Heads } from "../parts/lists/table.tsx";
 import { perHour } from "../parts/price.ts";
@@ -93,13 +94,7 @@ function WorkerPage({ list: { items, next } }: { list: AnswerOf<"listWorkers"> }
   return (
     <>
       <WorkerTable items={items} />
-      {next !== null && (
-        <nav class="pages" aria-label="Pages of the list">
-          <a href={withQuery({ cursor: next })} rel="next">
-            More
-          </a>
-        </nav>
-      )}
+      <Parts cursor={queryOf("cursor")} next={next} />
     </>
   );
 }

@@ -2,8 +2,8 @@
 import type { PoolView, Project } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { Actions } from "../../parts/act.tsx";
+import { Pages, pageOf } from "../../parts/lists/pages.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
-import { Slices, sliceOf } from "../../parts/lists/slice.tsx";
 import { Heads } from "../../parts/lists/table.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
 import { Moment } from "../../parts/time.tsx";
@@ -57,7 +57,7 @@ function List({ projects, pools }: { projects: readonly Project[]; pools: readon
         <table class="whole">
           <Heads of={["Project", "Made", "Pools that serve it"]} />
           <tbody>
-            {sliceOf(projects).map(({ name, createdAt, createdBy }) => (
+            {pageOf(projects).map(({ name, createdAt, createdBy }) => (
               <tr key={name}>
                 <td>
                   <a href={adminHref("projects", name)}>{name}</a>
@@ -81,7 +81,7 @@ function List({ projects, pools }: { projects: readonly Project[]; pools: readon
           </tbody>
         </table>
       </Scroll>
-      <Slices of={projects.length} />
+      <Pages count={projects.length} label="Pages of the list" />
       {projects.length === 1 && (
         <Nothing why="Everything belongs to one project." type="drover projects create NAME" />
       )}

@@ -3,8 +3,8 @@ import type { Secret, SecretList } from "../../../src/generated/api.ts";
 import { usersOf } from "../../../src/shared/access/secret-use.ts";
 import { ask } from "../../api/send.ts";
 import { Actions } from "../../parts/act.tsx";
+import { Pages, pageOf } from "../../parts/lists/pages.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
-import { Slices, sliceOf } from "../../parts/lists/slice.tsx";
 import { Heads } from "../../parts/lists/table.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
 import { Moment } from "../../parts/time.tsx";
@@ -50,9 +50,9 @@ function List({ list: { items, wrappingKeys } }: { list: SecretList }) {
       {items.length === 0 ? (
         <Nothing why="There is no secret yet." type="printf %s VALUE | drover secrets set NAME -" />
       ) : (
-        <Table secrets={sliceOf(items)} />
+        <Table secrets={pageOf(items)} />
       )}
-      <Slices of={items.length} />
+      <Pages count={items.length} label="Pages of the list" />
       {wrappingKeys.length > 0 && <WrappingKeys of={wrappingKeys} />}
     </>
   );

@@ -1,9 +1,11 @@
 // Who did what to which run, worker or pool? The audit log, 50 entries at a time (ui.md#d11).
+
 import type { AuditEntry, AuditList } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { session } from "../../api/session.ts";
+import { Parts } from "../../parts/lists/cursor.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
-import { itemHref, withQuery } from "../../router/place.ts";
+import { itemHref } from "../../router/place.ts";
 import { useLoad } from "../../store/load.ts";
 import { hasText } from "./entry.ts";
 import { type Filter, filterOf, isFiltered, queryFor } from "./filter.ts";
@@ -34,7 +36,7 @@ export function Events() {
             {!list.isStale && <News filter={filter} follow={list.value.follow} show={list.again} />}
             <Silent list={list.value} />
             <Entries items={list.value.items} filter={filter} />
-            <Pages cursor={filter.cursor} next={list.value.next} />
+            <Parts cursor={filter.cursor} next={list.value.next} />
           </>
         )}
       </Settled>
@@ -106,19 +108,5 @@ function Silent({ list: { service } }: { list: AuditList }) {
         </li>
       ))}
     </ul>
-  );
-}
-
-function Pages({ cursor, next }: { cursor: string; next: string | null }) {
-  if (cursor === "" && next === null) return null;
-  return (
-    <nav class="pages" aria-label="Pages of the list">
-      {cursor !== "" && <a href={withQuery({ cursor: undefined })}>Newest</a>}
-      {next !== null && (
-        <a href={withQuery({ cursor: next })} rel="next">
-          Older
-        </a>
-      )}
-    </nav>
   );
 }

@@ -1,7 +1,9 @@
 // The list of runs: 50 at a time, filtered by what the address says (ui.md#d11, ui.md#d15).
+
 import { type AnswerOf, ask, callOf } from "../../api/send.ts";
 import { type Action, Actions } from "../../parts/act.tsx";
 import { droverOf } from "../../parts/as-text.ts";
+import { Parts } from "../../parts/lists/cursor.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
 import { go, queryOf, withQuery } from "../../router/place.ts";
 import { runs } from "../../store/entities.ts";
@@ -52,7 +54,7 @@ export function Runs() {
         {list.value !== undefined && list.value.items.length > 0 && (
           <List list={list.value} filter={filter} again={list.again} />
         )}
-        <Pages cursor={filter.cursor} next={list.value?.next ?? null} />
+        <Parts cursor={filter.cursor} next={list.value?.next ?? null} />
       </Settled>
     </>
   );
@@ -89,20 +91,6 @@ function GroupBy({ name }: { name: string }) {
       </label>
       <button type="submit">Group</button>
     </form>
-  );
-}
-
-function Pages({ cursor, next }: { cursor: string; next: string | null }) {
-  if (cursor === "" && next === null) return null;
-  return (
-    <nav class="pages" aria-label="Pages of the list">
-      {cursor !== "" && <a href={withQuery({ cursor: undefined })}>Newest</a>}
-      {next !== null && (
-        <a href={withQuery({ cursor: next })} rel="next">
-          Older
-        </a>
-      )}
-    </nav>
   );
 }
 

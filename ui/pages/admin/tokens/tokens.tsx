@@ -3,8 +3,8 @@ import type { Token } from "../../../../src/generated/api.ts";
 import { limitsText } from "../../../../src/shared/access/limits-text.ts";
 import { ask } from "../../../api/send.ts";
 import { Actions } from "../../../parts/act.tsx";
+import { Pages, pageOf } from "../../../parts/lists/pages.tsx";
 import { Scroll } from "../../../parts/lists/scroll.tsx";
-import { Slices, sliceOf } from "../../../parts/lists/slice.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";
 import { Once, useOnce } from "../../../parts/once.tsx";
 import { Nothing, Settled, Trouble } from "../../../parts/problem.tsx";
@@ -68,14 +68,14 @@ function List({ tokens }: { tokens: readonly Token[] }) {
       {tokens.length === 0 && (
         <Nothing why="There is no token yet." type="drover tokens create --name me --preset operator" />
       )}
-      {chosen.length > 0 && <Table tokens={sliceOf(chosen)} />}
-      <Slices of={chosen.length} />
+      {chosen.length > 0 && <Table tokens={pageOf(chosen)} />}
+      <Pages count={chosen.length} label="Pages of the list" />
     </>
   );
 }
 
 function Filters({ state, text }: { state: string; text: string }) {
-  const choose = (changes: Record<string, string>) => go(withQuery({ ...changes, from: undefined }));
+  const choose = (changes: Record<string, string>) => go(withQuery({ ...changes, page: undefined }));
   return (
     <search>
       <form

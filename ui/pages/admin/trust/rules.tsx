@@ -4,8 +4,8 @@ import { limitsText } from "../../../../src/shared/access/limits-text.ts";
 import { ask } from "../../../api/send.ts";
 import { Actions } from "../../../parts/act.tsx";
 import { asLines } from "../../../parts/given.ts";
+import { Pages, pageOf } from "../../../parts/lists/pages.tsx";
 import { Long, Scroll } from "../../../parts/lists/scroll.tsx";
-import { Slices, sliceOf } from "../../../parts/lists/slice.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";
 import { Nothing, Settled, Trouble } from "../../../parts/problem.tsx";
 import { Moment } from "../../../parts/time.tsx";
@@ -66,7 +66,7 @@ function List({ rules }: { rules: readonly TrustRule[] }) {
         <table>
           <Heads of={["Rule", "Issuer", "Claims", "May", "Valid for", "Made"]} />
           <tbody>
-            {sliceOf(rules).map((rule) => (
+            {pageOf(rules).map((rule) => (
               <tr key={nameOf(rule)}>
                 <td>
                   <a href={adminHref("trust", nameOf(rule))}>{nameOf(rule)}</a>
@@ -83,7 +83,7 @@ function List({ rules }: { rules: readonly TrustRule[] }) {
           </tbody>
         </table>
       </Scroll>
-      <Slices of={rules.length} />
+      <Pages count={rules.length} label="Pages of the list" />
     </>
   );
 }

@@ -1,8 +1,10 @@
 // The deliveries of a webhook, latest first, and the one that the address chooses (webhooks.md#deliveries).
+
 import type { WebhookDelivery } from "../../../../src/generated/api.ts";
 import { DELIVERY_STATES } from "../../../../src/shared/webhooks/words.ts";
 import { ask, type InputOf } from "../../../api/send.ts";
 import { Actions } from "../../../parts/act.tsx";
+import { Parts } from "../../../parts/lists/cursor.tsx";
 import { Long, Scroll } from "../../../parts/lists/scroll.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";
 import { Settled, Trouble } from "../../../parts/problem.tsx";
@@ -41,7 +43,7 @@ export function Deliveries({ name }: { name: string }) {
         <Settled isStale={list.isStale}>
           <Chosen name={name} items={items} again={list.again} />
           {items.length === 0 ? <p>None. They are listed for 30 days.</p> : <Table items={items} />}
-          <Pages cursor={cursor} next={next} />
+          <Parts cursor={cursor} next={next} />
         </Settled>
       )}
     </>
@@ -110,20 +112,6 @@ function Table({ items }: { items: readonly WebhookDelivery[] }) {
 function LatestAnswer({ last }: Pick<WebhookDelivery, "last">) {
   if (last === null) return <span class="none">–</span>;
   return <>{last.problem ?? last.status ?? "none"}</>;
-}
-
-function Pages({ cursor, next }: { cursor: string; next: string | null }) {
-  if (cursor === "" && next === null) return null;
-  return (
-    <nav class="pages" aria-label="Pages of the list">
-      {cursor !== "" && <a href={withQuery({ cursor: undefined })}>Newest</a>}
-      {next !== null && (
-        <a href={withQuery({ cursor: next })} rel="next">
-          Older
-        </a>
-      )}
-    </nav>
-  );
 }
 
 function Chosen(props: { name: string; items: readonly WebhookDelivery[]; again: () => void }) {

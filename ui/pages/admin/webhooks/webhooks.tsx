@@ -2,8 +2,8 @@
 import type { Webhook } from "../../../../src/generated/api.ts";
 import { ask } from "../../../api/send.ts";
 import { Actions } from "../../../parts/act.tsx";
+import { Pages, pageOf } from "../../../parts/lists/pages.tsx";
 import { Scroll } from "../../../parts/lists/scroll.tsx";
-import { Slices, sliceOf } from "../../../parts/lists/slice.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";
 import { Once, useOnce } from "../../../parts/once.tsx";
 import { Nothing, Settled, Trouble } from "../../../parts/problem.tsx";
@@ -63,7 +63,7 @@ function List({ items }: { items: readonly Webhook[] }) {
         <table class="whole">
           <Heads of={["State", "Webhook", "Receiver", "Events", "Waiting", "Latest delivery"]} />
           <tbody>
-            {sliceOf(items).map((webhook) => (
+            {pageOf(items).map((webhook) => (
               <tr key={nameOf(webhook)}>
                 <td>
                   <WebhookStateMark state={webhook.state} />
@@ -82,7 +82,7 @@ function List({ items }: { items: readonly Webhook[] }) {
           </tbody>
         </table>
       </Scroll>
-      <Slices of={items.length} />
+      <Pages count={items.length} label="Pages of the list" />
     </>
   );
 }
