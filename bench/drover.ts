@@ -11,6 +11,7 @@ const MEMORY = "/dev/shm";
 const COMMAND = join(import.meta.dirname, "../bin/drover.mjs");
 const UP_WITHIN_MS = 60_000;
 const END_WITHIN_MS = 60_000;
+const WARM_RUNS = 5;
 
 /** A `drover up` of the built package. */
 export interface Drover {
@@ -26,14 +27,25 @@ export interface Drover {
   stop(): Promise<void>;
 }
 
+/** How a Drover of the benchmark differs from others. */
+export interface StartOptions {
+  /** The folder in which the state directory is made. Default: in memory, so that no disk is measured. */
+  below?: string;
+  /** Variables of its environment, beside those of this process. */
+  env?: Record<string, string>;
+}
+
+/** The folder for state in memory, or for temporary files where the machine has no such file system. */
+export const IN_MEMORY = existsSync(MEMORY) ? MEMORY : tmpdir();
+
 /** Starts Drover with its own state directory, and resolves when it is up. */
-export async function startDrover(): Promise<Drover> {
-  const dir = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), "drover-bench-"));
+export async function startDrover({ below = IN_MEMORY, env = {} }: StartOptions = {}): Promise<Drover> {
+  const dir = mkdtempSync(join(below, "drover-bench-"));
   const state = join(dir, "state");
   const child = spawn(
     process.execPath,
     [COMMAND, "up", "--vcpus", "4", "--machines", "2", "--state", state],
-    { stdio: "ignore" },
+    { stdio: "ignore", env: { ...process.env, ...env } },
   );
   const { url, token } = await contextOf(state, child);
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -66,6 +78,14 @@ async function contextOf(state: string, child: ChildProcess): Promise<{ url: str
     if (over) throw new Error("`drover up` did not start: has it been built (`npm run build`)?");
   }
   return JSON.parse(readFileSync(file, "utf8"));
+}
+
+/** Runs a few commands: the first waits for a machine to boot, the next compile what all others need. */
+export async function warmUp(drover: Drover): Promise<void> {
+  for (let n = 0; n < WARM_RUNS; n += 1) {
+    const { id } = await drover.call<{ id: string }>("POST", "/v1/runs", { argv: ["true"] });
+    await endOf(drover, id);
+  }
 }
 
 /** Waits by long polling until a run has ended. Resolves with its status; rejects if it has not succeeded. */

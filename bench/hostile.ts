@@ -5,7 +5,7 @@ import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { type Drover, endOf, startDrover } from "./drover.ts";
-import { measureLatencyFor } from "./latency.ts";
+import { measureLatencyFor } from "./figures/latency.ts";
 import { residentBytes } from "./memory.ts";
 import { tableOf } from "./table.ts";
 

@@ -4,12 +4,12 @@
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { endOf, startDrover } from "./drover.ts";
-import { measureHosts } from "./hosts.ts";
-import { measureKeystrokes } from "./keystrokes.ts";
-import { measureLatency } from "./latency.ts";
-import { measurePlanning } from "./planning.ts";
+import { measureHosts } from "./figures/hosts.ts";
+import { measureKeystrokes } from "./figures/keystrokes.ts";
+import { measureLatency } from "./figures/latency.ts";
+import { measurePlanning } from "./figures/planning.ts";
+import { measureThroughput } from "./figures/throughput.ts";
 import { tableOf } from "./table.ts";
-import { measureThroughput } from "./throughput.ts";
 
 const text = (value: string) => ({ type: "string", default: value }) as const;
 const { values } = parseArgs({

@@ -1,10 +1,13 @@
 import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { percentile } from "../../bench/table.ts";
 
 const MAIN = join(import.meta.dirname, "../../bench/main.ts");
+const PROFILE = join(import.meta.dirname, "../../bench/profile/main.ts");
 const REDACTION = join(import.meta.dirname, "../../bench/redaction.ts");
 
 test("the benchmark runs, and prints what it has measured (budgets.md#budgets)", async () => {
@@ -17,6 +20,22 @@ test("the benchmark runs, and prints what it has measured (budgets.md#budgets)",
   expect(stdout).toMatch(/\| throughput, 2 at once \| 4 \| [\d.]+ runs\/s \|/);
   expect(stdout).toMatch(/\| 3 hosts cut off at once → answered again \| 3 \| \d+ ms \| \d+ ms \|/);
   expect(stdout).toMatch(/load before/);
+});
+
+test("a profile names functions, and is a file that a browser opens (budgets.md#profile)", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "drover-profile-"));
+  try {
+    const out = join(dir, "it.cpuprofile");
+    const args = [PROFILE, "--runs", "20", "--out", out];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toMatch(/\| apply \| src\/objects\/actor\.ts \(worker\.js:\d+\) \|/);
+    expect(stdout).toMatch(/control plane [\d.]+ ms a run/);
+    const profile = JSON.parse(readFileSync(out, "utf8"));
+    expect(profile.samples.length).toBe(profile.timeDeltas.length);
+    expect(profile.samples.length).toBeGreaterThan(0);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 });
 
 test("the benchmark of redaction uploads the same log both ways (redaction.md#needles)", async () => {

@@ -1,12 +1,12 @@
 // How many hosts can one pool serve? Measures a thousand hosts that report.
-import { retryDelayMs } from "../agent/core/reports/pace.ts";
-import type { ControlPlane } from "../agent/plane/control-plane.ts";
-import type { OpenSocket } from "../agent/plane/socket.ts";
-import type { HostSetup } from "../src/schema/host.ts";
-import type { Drover } from "./drover.ts";
-import { enrollHost } from "./enrolled.ts";
-import { residentBytes } from "./memory.ts";
-import { percentile, type Row } from "./table.ts";
+import { retryDelayMs } from "../../agent/core/reports/pace.ts";
+import type { ControlPlane } from "../../agent/plane/control-plane.ts";
+import type { OpenSocket } from "../../agent/plane/socket.ts";
+import type { HostSetup } from "../../src/schema/host.ts";
+import type { Drover } from "../drover.ts";
+import { enrollHost } from "../enrolled.ts";
+import { residentBytes } from "../memory.ts";
+import { percentile, type Row } from "../table.ts";
 
 /** A pool that only self-hosted machines serve. */
 const POOL = {

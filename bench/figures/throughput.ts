@@ -1,6 +1,6 @@
 // How many trivial runs per second does one Drover finish?
-import { type Drover, endOf } from "./drover.ts";
-import type { Row } from "./table.ts";
+import { type Drover, endOf } from "../drover.ts";
+import type { Row } from "../table.ts";
 
 /** Runs trivial commands: each user submits one, waits for its end, and submits the next. */
 export async function measureThroughput(drover: Drover, users: number, runs: number): Promise<Row[]> {

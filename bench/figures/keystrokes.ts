@@ -1,8 +1,8 @@
 // How long does a key that is typed into a command take to come back (tunnels.md#terminal)?
 import { setTimeout as sleep } from "node:timers/promises";
-import { createClient } from "../client/index.ts";
-import type { Drover } from "./drover.ts";
-import { percentile, type Row } from "./table.ts";
+import { createClient } from "../../client/index.ts";
+import type { Drover } from "../drover.ts";
+import { percentile, type Row } from "../table.ts";
 
 /** Somebody who types fast: nine to sixteen keys a second. The same pauses each time. */
 const PAUSES_MS = [60, 75, 90, 110];

@@ -1,11 +1,11 @@
 // How long does planning take in a Pool with a thousand workers and ten thousand queued runs?
-import type { AuditRow } from "../src/core/audit/entry.ts";
-import { nothingExported } from "../src/core/audit/export.ts";
-import { AuditTable } from "../src/core/audit/table.ts";
-import { loadedPool } from "../src/core/pool/load.ts";
-import { type PoolEvent, poolMachine } from "../src/core/pool/machine.ts";
-import type { HourRow } from "../src/core/pool/past/hour-record.ts";
-import { plan } from "../src/core/pool/plan/plan.ts";
+import type { AuditRow } from "../../src/core/audit/entry.ts";
+import { nothingExported } from "../../src/core/audit/export.ts";
+import { AuditTable } from "../../src/core/audit/table.ts";
+import { loadedPool } from "../../src/core/pool/load.ts";
+import { type PoolEvent, poolMachine } from "../../src/core/pool/machine.ts";
+import type { HourRow } from "../../src/core/pool/past/hour-record.ts";
+import { plan } from "../../src/core/pool/plan/plan.ts";
 import {
   isLiveRun,
   isLiveWorker,
@@ -15,11 +15,11 @@ import {
   runKey,
   settingsOf,
   type WorkerRow,
-} from "../src/core/pool/record.ts";
-import type { Configured, PoolState } from "../src/core/pool/state.ts";
-import { type RowDisk, Rows } from "../src/core/rows.ts";
-import { PoolConfig } from "../src/schema/pool.ts";
-import { percentile, type Row } from "./table.ts";
+} from "../../src/core/pool/record.ts";
+import type { Configured, PoolState } from "../../src/core/pool/state.ts";
+import { type RowDisk, Rows } from "../../src/core/rows.ts";
+import { PoolConfig } from "../../src/schema/pool.ts";
+import { percentile, type Row } from "../table.ts";
 
 const T0 = Date.UTC(2026, 0, 1);
 const WORKERS = 1_000;

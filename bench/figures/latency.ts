@@ -1,6 +1,6 @@
 // How long does a user wait, from submission to start and to the end?
-import { type Drover, endOf } from "./drover.ts";
-import { percentile, type Row } from "./table.ts";
+import { type Drover, endOf } from "../drover.ts";
+import { percentile, type Row } from "../table.ts";
 
 /** A command that prints the time at which it runs, in nanoseconds since 1970. */
 const CLOCK = ["date", "+%s%N"];

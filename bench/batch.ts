@@ -1,0 +1,34 @@
+// How does the benchmark run many trivial commands at once?
+import type { RunList } from "../src/schema/run/run.ts";
+import { MAX_BATCH_RUNS } from "../src/shared/limits.ts";
+import type { Drover } from "./drover.ts";
+
+const WITHIN_MS = 600_000;
+let batches = 0;
+
+/**
+ * Submits `count` runs of `true`, in requests that are as large as they may be and go one after the other,
+ * and resolves with the seconds from the first request until all runs have ended. Rejects if a run fails.
+ */
+export async function runBatch(drover: Drover, count: number): Promise<number> {
+  batches += 1;
+  const labels = { batch: `${process.pid}-${batches}` };
+  const beganAt = performance.now();
+  for (let left = count; left > 0; left -= MAX_BATCH_RUNS) {
+    const runs = Array.from({ length: Math.min(left, MAX_BATCH_RUNS) }, () => ({ argv: ["true"], labels }));
+    await drover.call("POST", "/v1/runs", { runs });
+  }
+  const selected = `/v1/runs?label=batch:${labels.batch}&limit=1`;
+  while (!(await haveEnded(drover, selected))) {
+    if (performance.now() - beganAt > WITHIN_MS) throw new Error(`${count} runs have not ended in time.`);
+  }
+  const seconds = (performance.now() - beganAt) / 1_000;
+  const { items } = await drover.call<RunList>("GET", `${selected}&failed=1`);
+  if (items.length > 0) throw new Error(`a run has failed: ${JSON.stringify(items[0])}`);
+  return seconds;
+}
+
+async function haveEnded(drover: Drover, selected: string): Promise<boolean> {
+  const { all } = await drover.call<RunList>("GET", `${selected}&state=done&all=1&wait=30s`);
+  return all?.holds === true;
+}

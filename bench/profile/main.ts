@@ -1,0 +1,85 @@
+// `npm run profile`: what does the control plane do while it runs a batch? Prints the functions that take
+// most time, and writes a `.cpuprofile` for browsers (budgets.md#profile). With --agent: one of the two
+// agents instead. Defaults: -- --runs 1000 --out control-plane.cpuprofile --top 25 --every-us 500.
+import { readFileSync, writeFileSync } from "node:fs";
+import { loadavg } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { runBatch } from "../batch.ts";
+import { startDrover, warmUp } from "../drover.ts";
+import { agentsOf, between, partTimes } from "../processes.ts";
+import { busyUs, functionsOf, type HotFunction, hottest } from "./hot.ts";
+import { freePort, profileWhile } from "./inspector.ts";
+import { sourcesOf } from "./sources.ts";
+
+/** Where Node opens its inspector on SIGUSR1. */
+const NODE_PORT = 9229;
+
+const text = (value: string) => ({ type: "string", default: value }) as const;
+const { values } = parseArgs({
+  options: {
+    agent: { type: "boolean", default: false },
+    runs: text("1000"),
+    out: text(""),
+    top: text("25"),
+    "every-us": text("500"),
+  },
+});
+const [runs, top, everyUs] = [Number(values.runs), Number(values.top), Number(values["every-us"])];
+const out = values.out || (values.agent ? "agent.cpuprofile" : "control-plane.cpuprofile");
+const bundle = values.agent ? "drover-agent.mjs" : "worker.js";
+const sourceOf = sourcesOf(readFileSync(join(import.meta.dirname, "../../dist", bundle), "utf8"));
+
+const load = loadavg().map((one) => one.toFixed(2));
+const port = values.agent ? NODE_PORT : await freePort();
+const drover = await startDrover(values.agent ? {} : { env: { DROVER_INSPECTOR_PORT: String(port) } });
+try {
+  await warmUp(drover);
+  // Code is compiled, and compiled again, in the first batch.
+  await runBatch(drover, Math.min(runs, 100));
+  if (values.agent) openInspector(agentsOf(drover)[0]);
+  let seconds = 0;
+  const before = partTimes(drover);
+  const target = values.agent ? "" : "drover";
+  const profile = await profileWhile(port, target, everyUs, async () => {
+    seconds = await runBatch(drover, runs);
+  });
+  const took = between(before, partTimes(drover));
+  writeFileSync(out, JSON.stringify(profile));
+  const functions = functionsOf(profile);
+  print("by themselves", hottest(functions, "selfUs", top));
+  print("with what they call", hottest(functions, "totalUs", top));
+  const aRun = (ms: number) => `${(ms / runs).toFixed(2)} ms a run`;
+  console.log(`${runs} runs in ${seconds.toFixed(1)} s, ${(runs / seconds).toFixed(0)} a second`);
+  if (values.agent) console.log("The profiled agent has run about half of them; the other one the rest.");
+  console.log(`The profiled thread was busy for ${aRun(busyUs(functions) / 1_000)}, by the clock.`);
+  console.log(
+    `Time of processors: control plane ${aRun(took.controlPlane)} (the profiler included), ` +
+      `drover up ${aRun(took.up)}, agents ${aRun(took.agents)}, their children ${aRun(took.children)}`,
+  );
+  console.log(`The profile is in ${out}; load before ${load.join(" ")}`);
+} finally {
+  await drover.stop();
+}
+
+/** Makes a Node process open its inspector at the usual port: the one way that needs no flag at its start. */
+function openInspector(pid: number | undefined): void {
+  if (pid === undefined) throw new Error("No agent runs.");
+  process.kill(pid, "SIGUSR1");
+}
+
+function print(how: string, functions: HotFunction[]): void {
+  console.log(`| ms a run, ${how} | ms a run, in all | function | where |\n| --- | --- | --- | --- |`);
+  for (const { name, at, selfUs, totalUs } of functions) {
+    const [self, total] = [selfUs, totalUs].map((us) => (us / 1_000 / runs).toFixed(3));
+    console.log(`| ${self} | ${total} | ${name} | ${at === undefined ? "" : placeOf(at)} |`);
+  }
+  console.log();
+}
+
+/** The source in the Worker, or else the script: the agent's bundle is minified, and names no sources. */
+function placeOf({ url, line }: { url: string; line: number }): string {
+  if (!url.endsWith(bundle)) return `${url}:${line}`;
+  const source = sourceOf(line);
+  return source === undefined ? `${bundle}:${line}` : `${source} (${bundle}:${line})`;
+}
