@@ -8,7 +8,8 @@ import type { RunStatus } from "../src/schema/run/run.ts";
 
 /** A file system in memory, so that the disk of the machine is not measured. */
 const MEMORY = "/dev/shm";
-const COMMAND = join(import.meta.dirname, "../bin/drover.mjs");
+/** The built command. */
+export const COMMAND = join(import.meta.dirname, "../bin/drover.mjs");
 const UP_WITHIN_MS = 60_000;
 const END_WITHIN_MS = 60_000;
 const WARM_RUNS = 5;

@@ -11,7 +11,8 @@ const PROFILE = join(import.meta.dirname, "../../bench/profile/main.ts");
 const REDACTION = join(import.meta.dirname, "../../bench/redaction.ts");
 
 test("the benchmark runs, and prints what it has measured (budgets.md#budgets)", async () => {
-  const args = [MAIN, "--runs", "3", "--keys", "5", "--users", "2", "--trivial", "4", "--hosts", "3"];
+  const few = ["--runs", "3", "--keys", "5", "--users", "2", "--trivial", "4", "--hosts", "3"];
+  const args = [MAIN, ...few, "--rounds", "1", "--sizes", "3"];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   for (const what of ["acknowledged", "process started", "end known"]) {
     expect(stdout).toMatch(new RegExp(`\\| submit → ${what} \\| 3 \\| [\\d.]+ ms \\| [\\d.]+ ms \\|`));
@@ -19,6 +20,11 @@ test("the benchmark runs, and prints what it has measured (budgets.md#budgets)",
   expect(stdout).toMatch(/\| key typed → shown \(p99 [\d.]+ ms\) \| 5 \| [\d.]+ ms \| [\d.]+ ms \|/);
   expect(stdout).toMatch(/\| throughput, 2 at once \| 4 \| [\d.]+ runs\/s \|/);
   expect(stdout).toMatch(/\| 3 hosts cut off at once → answered again \| 3 \| \d+ ms \| \d+ ms \|/);
+  expect(stdout).toMatch(/\| drover up → up \| 1 \| [\d.]+ ms \|/);
+  expect(stdout).toMatch(/\| memory of an idle agent, resident \| \d \| [\d.]+ MiB \|/);
+  for (const what of ["Drover", "floor: spawn of true from Node", "floor: a new object with one write"]) {
+    expect(stdout).toMatch(new RegExp(`\\| batch of 3, ${what} \\| 1 \\| [\\d.]+ runs/s \\|`));
+  }
   expect(stdout).toMatch(/load before/);
 });
 
