@@ -25,7 +25,7 @@ const PICTURES = [
   { name: "now", path: "/ui", shows: "deploy-docs" },
   { name: "runs", path: "/ui/runs", shows: "train-3" },
   { name: "run", path: "/ui/runs/test-api?tab=log", shows: "2 failed" },
-  { name: "pool", path: "/ui/pools/default", shows: "running", before: "Configuration" },
+  { name: "pool", path: "/ui/pools/default?range=1h", shows: "running", before: "Configuration" },
   { name: "worker", path: (worker) => `/ui/workers/${worker}`, shows: "ready" },
 ];
 

@@ -54,7 +54,7 @@ function List({ projects, pools }: { projects: readonly Project[]; pools: readon
   return (
     <>
       <Scroll label="Projects">
-        <table class="whole">
+        <table>
           <Heads of={["Project", "Made", "Pools that serve it"]} />
           <tbody>
             {pageOf(projects).map(({ name, createdAt, createdBy }) => (
@@ -130,7 +130,7 @@ function One({ name, projects, pools, again }: OneProps) {
 function Uses({ name, pools }: { name: string; pools: readonly PoolView[] }) {
   return (
     <Scroll label="Quotas and use">
-      <table class="whole">
+      <table>
         <Heads of={["Pool", "Waiting", "Placed runs", "Machines", "Cost per hour", "Stored output"]} />
         <tbody>
           {pools.map((pool) => (

@@ -61,7 +61,7 @@ function List({ list: { items, wrappingKeys } }: { list: SecretList }) {
 function Table({ secrets }: { secrets: readonly Secret[] }) {
   return (
     <Scroll label="Secrets">
-      <table class="whole">
+      <table>
         <Heads
           of={["Secret", "For", "Version", "Made", "Present value since", "Last handed to an attempt"]}
         />

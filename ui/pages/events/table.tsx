@@ -12,7 +12,7 @@ import { targetHref } from "./entry.ts";
 export function EntryTable({ items }: { items: readonly AuditEntry[] }) {
   return (
     <Scroll label="Events">
-      <table class="whole">
+      <table>
         <Heads of={["When", "Item", "What", "Who", "Pool", "Result", "Details"]} />
         <tbody>
           {items.map((entry) => (

@@ -106,7 +106,7 @@ function Filters({ state, text }: { state: string; text: string }) {
 function Table({ tokens }: { tokens: readonly Token[] }) {
   return (
     <Scroll label="Tokens">
-      <table class="whole">
+      <table>
         <Heads of={["State", "Token", "May", "Limits", "Made", "Last use", "Ends"]} />
         <tbody>
           {tokens.map((token) => (

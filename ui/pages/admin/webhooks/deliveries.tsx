@@ -73,7 +73,7 @@ function Table({ items }: { items: readonly WebhookDelivery[] }) {
   const chosen = queryOf("delivery");
   return (
     <Scroll label="Deliveries">
-      <table class="whole">
+      <table>
         <Heads of={["State", "Delivery", "Event", "Run", "Made", "Attempts", "Latest answer", "Next"]} />
         <tbody>
           {items.map(({ id, state, type, run, createdAt, tries, last, nextAt }) => (

@@ -60,7 +60,7 @@ function List({ items }: { items: readonly Webhook[] }) {
   return (
     <>
       <Scroll label="Webhooks">
-        <table class="whole">
+        <table>
           <Heads of={["State", "Webhook", "Receiver", "Events", "Waiting", "Latest delivery"]} />
           <tbody>
             {pageOf(items).map((webhook) => (
