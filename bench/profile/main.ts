@@ -54,8 +54,8 @@ try {
   if (values.agent) console.log("The profiled agent has run about half of them; the other one the rest.");
   console.log(`The profiled thread was busy for ${aRun(busyUs(functions) / 1_000)}, by the clock.`);
   console.log(
-    `Time of processors: control plane ${aRun(took.controlPlane)} (the profiler included), ` +
-      `drover up ${aRun(took.up)}, agents ${aRun(took.agents)}, their children ${aRun(took.children)}`,
+    `Time of processors: control plane ${aRun(took.controlPlane)}, drover up ${aRun(took.up)}, ` +
+      `agents ${aRun(took.agents)}, their children ${aRun(took.children)}; what is profiled takes more.`,
   );
   console.log(`The profile is in ${out}; load before ${load.join(" ")}`);
 } finally {
