@@ -23,9 +23,11 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
+const TERMINAL = "terminal";
+
 /** What a terminal shows: both streams of the command in one file. */
 async function shown(...args: string[]): Promise<string> {
-  const path = join(home, "terminal");
+  const path = join(home, TERMINAL);
   const file = openSync(path, "w");
   const child = spawn(process.execPath, [COMMAND, "logs", ...args], {
     cwd: home,
@@ -97,14 +99,23 @@ describe("words to both streams in turns", () => {
 });
 
 test("what is followed over a restart comes attempt by attempt", async () => {
-  const main = { name: "main", argv: ["sh", "-c", "echo a; echo b >&2; exit 1"] };
+  const seen = join(home, "seen");
+  const script = `echo a; echo b >&2; while ! [ -e ${seen} ]; do sleep 0.01; done; exit 1`;
+  const main = { name: "main", argv: ["sh", "-c", script] };
   const restart = { attempts: 1, delay: "1s", interval: "1m", mode: "fail" };
   await up.json(201, "POST", "/v1/runs", {
     id: "twice",
     tasks: [{ ...main, restart }],
     reschedule: { attempts: 0 },
   });
-  const text = await shown("-f", "twice");
+  const following = shown("-f", "twice");
+  // Whoever comes after the restart follows the second attempt alone.
+  await until("the first attempt is shown", () => {
+    const text = readFileSync(join(home, TERMINAL), "utf8");
+    return text.includes("a\n") && text.includes("b\n") ? true : undefined;
+  });
+  closeSync(openSync(seen, "w"));
+  const text = await following;
   expect([...text.replaceAll("\n", "")].sort().join("")).toBe("aabb");
   expect([...text.replaceAll("\n", "").slice(0, 2)].sort().join("")).toBe("ab");
   expect(await shown("--attempt", "1.1", "--stdout", "twice")).toBe("a\n");

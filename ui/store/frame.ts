@@ -23,12 +23,16 @@ const PASSES = 2;
 function apply(): void {
   if (!isAsked) return;
   clearTimeout(fallback);
-  for (let pass = 0; pass < PASSES; pass += 1) {
-    const changes = waiting.splice(0);
-    batch(() => {
-      for (const change of changes) change();
-    });
+  try {
+    for (let pass = 0; pass < PASSES; pass += 1) {
+      const changes = waiting.splice(0);
+      batch(() => {
+        for (const change of changes) change();
+      });
+    }
+  } finally {
+    // A fault in one frame must not stop the others.
+    isAsked = false;
+    for (const change of waiting.splice(0)) onFrame(change);
   }
-  isAsked = false;
-  for (const change of waiting.splice(0)) onFrame(change);
 }
