@@ -15,9 +15,12 @@ const TEXT = '(row.querySelector(".log-text") ?? row).textContent';
 
 /** The texts of the rows in view. */
 export const rowsOf = (page: Page) => visible<string>(page, TEXT);
+const NUMBER = 'row.querySelector(".log-number")?.dataset.number';
+
 /** Their numbers. */
-export const numbersOf = (page: Page) =>
-  visible<string>(page, 'row.querySelector(".log-number")?.dataset.number');
+export const numbersOf = (page: Page) => visible<string>(page, NUMBER);
+/** Both, as they are at the same moment. */
+export const numberedRowsOf = (page: Page) => visible<[string, string]>(page, `[${NUMBER}, ${TEXT}]`);
 /** Their texts, and where they stand. */
 export const rowTops = (page: Page) =>
   visible<[string, number]>(page, `[${TEXT}, Math.round(row.getBoundingClientRect().top)]`);
