@@ -1,6 +1,7 @@
 // What is going on now: what waits and why, what runs, what holds pools back, what it costs, and what failed.
 import type { PoolView, QueuedRun, RunSummary } from "../../src/generated/api.ts";
 import { ask } from "../api/send.ts";
+import { Scroll } from "../parts/lists/scroll.tsx";
 import { Heads } from "../parts/lists/table.tsx";
 import { perHour } from "../parts/price.ts";
 import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
@@ -110,23 +111,25 @@ function Waiting({ runs }: { runs: readonly QueuedRun[] }) {
   return (
     <>
       <h3>First in the queue</h3>
-      <table>
-        <Heads of={["Run", "Waits for", "Why", "Next"]} />
-        <tbody>
-          {runs.map(({ id, ageMs, reason, next }) => (
-            <tr key={id}>
-              <td>
-                <a href={itemHref("runs", id)}>{id}</a>
-              </td>
-              <td>{took(ageMs)}</td>
-              <td>{reason.text}</td>
-              <td>
-                {next.action} {next.at !== null && <Moment at={next.at} />}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Scroll label="First in the queue">
+        <table>
+          <Heads of={["Run", "Waits for", "Why", "Next"]} />
+          <tbody>
+            {runs.map(({ id, ageMs, reason, next }) => (
+              <tr key={id}>
+                <td>
+                  <a href={itemHref("runs", id)}>{id}</a>
+                </td>
+                <td>{took(ageMs)}</td>
+                <td>{reason.text}</td>
+                <td>
+                  {next.action} {next.at !== null && <Moment at={next.at} />}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
     </>
   );
 }
