@@ -65,7 +65,8 @@ function PoolSwitch() {
     const { page, item } = route.peek();
     // An item belongs to one pool: another pool leads back to the list. Parts of the administration do not.
     const stays = item === undefined || page === "admin";
-    go(hrefOf(stays ? path : `/ui/${page}`, query, { pool, cursor: undefined }));
+    const elsewhere = { cursor: undefined, selected: undefined, all: undefined };
+    go(hrefOf(stays ? path : `/ui/${page}`, query, { ...elsewhere, pool }));
   };
   return (
     <label>

@@ -104,4 +104,24 @@ describe.skipIf(!hasBrowser)("the list of runs in the dashboard", () => {
     expect(new Set(items.map(({ state }: { state: string }) => state))).toEqual(new Set(["aborted"]));
     await close();
   });
+
+  test("what is no label ends nothing: the button for all is not there (ui.md#d19)", async () => {
+    const { page, close } = await at.open("/ui/runs?label=team%3Dred&label=nightly&pool=default");
+    await page.getByRole("heading", { name: "Runs" }).waitFor();
+    await page.getByRole("alert").or(page.getByText("No run is like this")).first().waitFor();
+    expect(await page.getByRole("button", { name: "Abort all" }).count()).toBe(0);
+    await page.goto(`${at.url}/ui/runs?label=team%3Dred&pool=default`);
+    await page.getByRole("button", { name: "Abort all" }).click();
+    await page.getByRole("dialog", { name: "Abort every run with team=red in the pool default?" }).waitFor();
+    await close();
+  });
+
+  test("another filter selects nothing that the reader has not seen (ui.md#d19)", async () => {
+    const { page, close } = await at.open("/ui/runs?label=team%3Dred&all=1");
+    await page.getByText("All runs that match are selected").waitFor();
+    await page.getByRole("checkbox", { name: "pending" }).check();
+    await page.getByText("No run is selected").waitFor();
+    expect(page.url()).not.toContain("all=1");
+    await close();
+  });
 });

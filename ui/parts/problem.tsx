@@ -19,6 +19,18 @@ export function Trouble({ error, again }: { error: unknown; again?: (() => void)
   );
 }
 
+/** An action on many things has left some of them as they were. */
+export class IncompleteError extends Error {
+  /** `left`: which, and why. */
+  constructor(left: readonly string[]) {
+    const more = left.length > MOST_NAMED ? `; and ${left.length - MOST_NAMED} more` : "";
+    super(`Not everything could be done: ${left.slice(0, MOST_NAMED).join("; ")}${more}`);
+  }
+}
+
+/** Of more things the number is said. */
+const MOST_NAMED = 10;
+
 /** What happened, and what to do about it. */
 export function wordsOf(error: unknown): { what: string; todo: string } {
   if (error instanceof UnreachableError) {
@@ -30,6 +42,8 @@ export function wordsOf(error: unknown): { what: string; todo: string } {
   if (error instanceof ApiError) {
     return { what: `${error.detail}.`, todo: adviceOf(error) };
   }
+  if (error instanceof IncompleteError)
+    return { what: `${error.message}.`, todo: "Do it again: what is done already stays as it is." };
   return { what: String(error), todo: "This is a fault of the page. Load it again, and please report it." };
 }
 

@@ -8,7 +8,7 @@ const TIMES = ["15m", "1h", "6h", "24h", "7d"];
 /** The filters above the list. Each change is an address of its own. */
 export function Filters({ filter }: { filter: Filter }) {
   const choose = (changes: Record<string, string | readonly string[] | undefined>) =>
-    go(withQuery({ ...changes, cursor: undefined, selected: undefined }));
+    go(withQuery({ ...changes, cursor: undefined, selected: undefined, all: undefined }));
   return (
     <search>
       <form

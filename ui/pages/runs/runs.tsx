@@ -1,8 +1,6 @@
 // The list of runs: 50 at a time, filtered by what the address says (ui.md#d11, ui.md#d15).
-
-import { type AnswerOf, ask, callOf } from "../../api/send.ts";
-import { type Action, Actions } from "../../parts/act.tsx";
-import { droverOf } from "../../parts/as-text.ts";
+import { type AnswerOf, ask } from "../../api/send.ts";
+import { Actions } from "../../parts/act.tsx";
 import { Parts } from "../../parts/lists/cursor.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
 import { go, queryOf, withQuery } from "../../router/place.ts";
@@ -16,6 +14,8 @@ import { Density } from "./density.tsx";
 import { type Filter, filterOf, isFiltered, queryFor } from "./filter.ts";
 import { Filters } from "./filters.tsx";
 import { Groups } from "./groups.tsx";
+import { abortAll } from "./labels/abort-all.ts";
+import { wantedLabels } from "./labels/wanted-labels.ts";
 import { selectionOf } from "./selection.ts";
 import { RunTable } from "./table.tsx";
 
@@ -28,6 +28,7 @@ export function Runs() {
   const version = useRate(changes.runs);
   const filter = filterOf();
   const group = queryOf("group");
+  const wanted = wantedLabels(filter.labels);
   const query = { ...queryFor(filter), limit: PAGE };
   const list = useLoad({
     key: JSON.stringify(query),
@@ -47,7 +48,7 @@ export function Runs() {
         <GroupBy name={group} />
         <Density />
       </div>
-      {filter.labels.length > 0 && <Actions actions={[abortAll(filter, list.again)]} />}
+      {wanted !== undefined && <Actions actions={[abortAll(wanted, filter, list.again)]} />}
       <Trouble error={list.error} again={list.again} />
       <Settled isStale={list.isStale}>
         {list.value !== undefined && list.value.items.length === 0 && <Empty filter={filter} />}
@@ -100,34 +101,4 @@ function Empty({ filter }: { filter: Filter }) {
   ) : (
     <Nothing why="There is no run yet." type="drover run -- echo hello" />
   );
-}
-
-/** Ends every run with the labels of the filter, in as many requests as it takes. */
-function abortAll({ labels, pool }: Filter, again: () => void): Action {
-  const shown = labels.join(", ");
-  const pairs = Object.fromEntries(labels.map((label) => label.split(/[=:](.*)/s).slice(0, 2)));
-  const body = { labels: pairs, states: ["pending", "running"] as const, pool: pool || undefined };
-  const callFrom = (cursor: string | undefined) =>
-    callOf("abortRuns", { body: { ...body, states: [...body.states], cursor } }, { repeatable: true });
-  return {
-    verb: "Abort all",
-    question: `Abort every run with ${shown}?`,
-    effect:
-      "Runs that wait never start. Runs that run get their kill signal, and end once their machine says so.",
-    ends: true,
-    scope: "runs:write",
-    call: () => callFrom(undefined),
-    drover: droverOf(
-      "abort",
-      ...labels.flatMap((label) => ["--label", label]),
-      ...(pool ? ["--pool", pool] : []),
-    ),
-    async done(response) {
-      // The answer is made by the schema of this route.
-      let { next } = (await response.json()) as { next: string | null };
-      while (next !== null)
-        ({ next } = await ask("abortRuns", { body: { ...body, states: [...body.states], cursor: next } }));
-      again();
-    },
-  };
 }
