@@ -136,8 +136,7 @@ test.each(VICTIMS)(
     const copying = drover(home, ["cp", `${id}:bytes`, `${id}.copy`], { TMPDIR: temporary });
     await until("it is in the middle", () => sizeBelow(temporary, "") > MIDDLE || undefined);
     await victim.kill();
-    const { code, stderr } = await copying;
-    expect([code, stderr]).toEqual([0, ""]);
+    copied(await copying);
     writeBytes(join(home, "bytes"));
     expect(digestOf(join(home, `${id}.copy`))).toBe(digestOf(join(home, "bytes")));
     expect(readdirSync(temporary)).toEqual([]);
