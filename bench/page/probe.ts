@@ -1,14 +1,26 @@
 // What does the browser say of itself? A script that watches the page from its first moment.
 import type { Page } from "playwright-core";
 
+/** Something that took time: when it began on the page's clock, and how long it took, both in ms. */
+export interface Took {
+  at: number;
+  ms: number;
+}
+
 /** What the probe has seen since it was asked last. */
 export interface Seen {
-  /** From each key or click to the frame that shows its effect, in ms; shorter than 16: not reported. */
-  interactions: number[];
-  /** Tasks of over 50 ms, in ms. */
-  longTasks: number[];
-  /** The time between two frames, in ms. */
-  frames: number[];
+  /** The page's clock, in ms. */
+  now: number;
+  /**
+   * From each key or click to the next paint. Each stands here once as the page measures it, up to the end of
+   * the work for the frame that follows, and again as the browser reports it, up to when the frame is shown. A
+   * report may come late, and an interaction of less than 16 ms has none.
+   */
+  interactions: Took[];
+  /** Tasks of over 50 ms. */
+  longTasks: Took[];
+  /** The time between two frames. */
+  frames: Took[];
   /** How often rows of tables were changed, for each frame in which they were. */
   draws: number[];
 }
@@ -19,14 +31,23 @@ export const PROBE = `(() => {
   let seen = empty();
   const watch = (type, options, take) =>
     new PerformanceObserver((list) => list.getEntries().forEach(take)).observe({ type, ...options });
-  watch("event", { durationThreshold: 16 }, ({ interactionId, duration }) => {
-    if (interactionId > 0) seen.interactions.push(duration);
+  const took = (at, ms) => ({ at, ms });
+  watch("event", { durationThreshold: 16 }, ({ interactionId, startTime, duration }) => {
+    if (interactionId > 0) seen.interactions.push(took(startTime, duration));
   });
-  watch("longtask", {}, ({ duration }) => seen.longTasks.push(duration));
+  watch("longtask", {}, ({ startTime, duration }) => seen.longTasks.push(took(startTime, duration)));
+  const onInteraction = ({ timeStamp }) => {
+    requestAnimationFrame(() => {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => seen.interactions.push(took(timeStamp, performance.now() - timeStamp));
+      port2.postMessage(null);
+    });
+  };
+  for (const type of ["keydown", "pointerdown", "click"]) addEventListener(type, onInteraction, true);
   let last = performance.now();
   let draws = 0;
   const onFrame = (at) => {
-    seen.frames.push(at - last);
+    seen.frames.push(took(last, at - last));
     last = at;
     if (draws > 0) seen.draws.push(draws);
     draws = 0;
@@ -37,7 +58,7 @@ export const PROBE = `(() => {
     if (changes.some(({ target }) => (target.parentElement ?? target).closest?.("tbody"))) draws += 1;
   }).observe(document, { subtree: true, childList: true, characterData: true });
   window.takeSeen = () => {
-    const taken = seen;
+    const taken = { now: performance.now(), ...seen };
     seen = empty();
     return taken;
   };
