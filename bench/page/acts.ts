@@ -1,8 +1,8 @@
-// Which of all that the probe has seen belongs to what the reader did? What began after an act, and before the
-// next one, belongs to it, however late the browser reported it.
+// Which of all that the probe has seen belongs to what the reader did? What began after an act, and before
+// the next one, belongs to it, however late the browser reported it.
 import type { Seen, Took } from "./probe.ts";
 
-/** Something that was done, from when on, on the page's clock; without a kind it is no part of the measurement. */
+/** Something that was done, and since when, on the page's clock. Without a kind it is not measured. */
 export interface Done {
   kind?: string;
   isScroll?: boolean;
@@ -10,8 +10,8 @@ export interface Done {
 }
 
 /**
- * How long each act took, in ms, by its kind: until its last paint, or for scrolling the longest time between two
- * frames. Throws for an act without any: it was not measured.
+ * How long each act took, in ms, by its kind: until its last paint, or for scrolling the longest time between
+ * two frames. Throws for an act of which nothing was measured.
  */
 export function timesOf(done: readonly Done[], seen: readonly Seen[]): Map<string, number[]> {
   const interactions = seen.flatMap((one) => one.interactions);

@@ -12,9 +12,9 @@ export interface Seen {
   /** The page's clock, in ms. */
   now: number;
   /**
-   * From each key or click to the next paint. Each stands here once as the page measures it, up to the end of
-   * the work for the frame that follows, and again as the browser reports it, up to when the frame is shown. A
-   * report may come late, and an interaction of less than 16 ms has none.
+   * From each key or click to the next paint. Each stands here once as the page measures it, up to the end
+   * of the work for the frame that follows, and again as the browser reports it, up to when the frame is
+   * shown. A report may come late, and an interaction of less than 16 ms has none.
    */
   interactions: Took[];
   /** Tasks of over 50 ms. */
