@@ -1,7 +1,7 @@
 import { effect } from "@preact/signals";
-import { afterEach, describe, expect, test } from "vitest";
-import type { RunSummary } from "../../src/generated/api.ts";
-import { runs } from "../../ui/store/entities.ts";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import type { RunSummary, WorkerSummary } from "../../src/generated/api.ts";
+import { runs, workers } from "../../ui/store/entities.ts";
 
 const runOf = (id: string, version: number, state: RunSummary["state"]): RunSummary => ({
   ...{ id, version, state, project: "default", pool: "default", labels: {}, priority: 50, command: "true" },
@@ -44,5 +44,27 @@ describe("what the page knows of runs (ui.md#under-load)", () => {
     runs.put(runOf("changing", 3, "running"));
     runs.put(runOf("changing", 2, "pending"));
     expect(seen).toEqual([undefined, 3]);
+  });
+});
+
+describe("what the page knows of workers, whose answers have no order of their own (ui.md#under-load)", () => {
+  const workerOf = (state: WorkerSummary["state"]) => ({ id: "w", state }) as WorkerSummary;
+  const seen: (string | undefined)[] = [];
+  const stop = effect(() => void seen.push(workers.get("w")?.state));
+  afterEach(() => seen.splice(0));
+  afterAll(stop);
+
+  test("a list shows what a missed change would have said", async () => {
+    workers.put(workerOf("booting"));
+    await workers.ask(async () => ({ items: [workerOf("running")] }));
+    expect(seen.at(-1)).toBe("running");
+  });
+
+  test("a list that was asked for before a change does not undo it", async () => {
+    await workers.ask(async () => {
+      workers.put(workerOf("shutdown"));
+      return { items: [workerOf("running")] };
+    });
+    expect(seen.at(-1)).toBe("shutdown");
   });
 });

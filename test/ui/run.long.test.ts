@@ -97,7 +97,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     await close();
   });
 
-  test("D13: the page of an ended run asks nothing again (ui.md#d13)", async () => {
+  test("D13: the page of an ended run asks nothing about it again (ui.md#d13)", async () => {
     const id = await at.run("true");
     await at.until(id, "done");
     const { page, asked, close } = await at.open(`/ui/runs/${id}`);

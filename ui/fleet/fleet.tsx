@@ -77,7 +77,10 @@ function Choices({ range }: { range: Range }) {
 
 function Shown({ fleet, range }: { fleet: FleetPast; range: Range }) {
   const type = queryOf("type");
-  const machines = type === "" ? fleet.machines : fleet.machines.filter((machine) => machine.type === type);
+  const machines = useMemo(
+    () => (type === "" ? fleet.machines : fleet.machines.filter((machine) => machine.type === type)),
+    [fleet, type],
+  );
   return (
     <>
       {!fleet.isWhole && (
@@ -119,7 +122,7 @@ function Pictures({
       isMany
         ? linesOfTypes(typesOf(machines, fleet.span), fleet)
         : linesOfBars(barsOf(fleet, machines), fleet),
-    [fleet, machines.length],
+    [fleet, machines],
   );
   return (
     <div ref={place} class="fleet" style={{ "--names": `${namesPx}px` }}>

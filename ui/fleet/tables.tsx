@@ -37,6 +37,12 @@ export function Totals({ fleet, chosen }: { fleet: Fleet; chosen: string }) {
           </SumRow>
         </tfoot>
       </table>
+      {types.length > MOST_TYPES && (
+        <p>
+          {types.length - MOST_TYPES} more types, each of which cost no more than these. The sum of all has
+          them, too.
+        </p>
+      )}
     </Scroll>
   );
 }

@@ -7,6 +7,7 @@ import { perHour } from "../parts/price.ts";
 import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
 import { Moment, took } from "../parts/time.tsx";
 import { itemHref } from "../router/place.ts";
+import { runs } from "../store/entities.ts";
 import { changes } from "../store/live.ts";
 import { useLoad } from "../store/load.ts";
 import { useChosenPool } from "../store/pools.ts";
@@ -60,7 +61,7 @@ async function look(chosen: string, signal: AbortSignal): Promise<Picture> {
     pool === undefined
       ? ask("listPools", {}, signal).then(({ items }) => items)
       : ask("getPool", { path: { name: pool } }, signal).then((one) => [one]),
-    ask("listRuns", { query: { failed: "1", limit: LAST_FAILED, pool } }, signal),
+    runs.ask(() => ask("listRuns", { query: { failed: "1", limit: LAST_FAILED, pool } }, signal)),
   ]);
   const withQueues = pools.map(async (one) => {
     if (one.queue.depth === 0) return { pool: one, waiting: [] };

@@ -6,6 +6,7 @@ import { Long } from "../parts/lists/scroll.tsx";
 import { perHour } from "../parts/price.ts";
 import { Settled, Trouble } from "../parts/problem.tsx";
 import { took } from "../parts/time.tsx";
+import { workers } from "../store/entities.ts";
 import { changes } from "../store/live.ts";
 import { useLoad } from "../store/load.ts";
 import { useFollowed } from "../store/pools.ts";
@@ -25,26 +26,28 @@ export function Pool({ item: name = "" }: { item: string | undefined }) {
     key: name,
     version,
     ask: async (signal) => {
-      const [pool, workers] = await Promise.all([
+      const [pool, machines] = await Promise.all([
         ask("getPool", { path: { name } }, signal),
-        ask("listWorkers", { query: { pool: name, limit: MOST } }, signal),
+        workers.ask(() => ask("listWorkers", { query: { pool: name, limit: MOST } }, signal)),
       ]);
-      return { pool, workers };
+      return { pool, machines };
     },
   });
-  const { pool, workers } = loaded.value ?? {};
+  const { pool, machines } = loaded.value ?? {};
   return (
     <>
       <h1 class="name">{name}</h1>
       <Trouble error={loaded.error} again={loaded.again} />
-      {pool && workers && (
+      {pool && machines && (
         <Settled isStale={loaded.isStale}>
           <Facts pool={pool} />
           <HoldOffs pool={pool} />
           <Fleet pool={pool} />
           <h2>Machines now</h2>
-          {workers.items.length === 0 ? <p>None.</p> : <WorkerTable items={workers.items} />}
-          {workers.next !== null && <a href={`/ui/workers?pool=${encodeURIComponent(name)}`}>All machines</a>}
+          {machines.items.length === 0 ? <p>None.</p> : <WorkerTable items={machines.items} />}
+          {machines.next !== null && (
+            <a href={`/ui/workers?pool=${encodeURIComponent(name)}`}>All machines</a>
+          )}
           <h2>Configuration</h2>
           <Long label="Configuration" text={JSON.stringify(pool.config, null, 2)} />
         </Settled>

@@ -4,6 +4,7 @@ import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { type AnswerOf, ask, type InputOf } from "../api/send.ts";
 import { Parts } from "../parts/lists/cursor.tsx";
 import { Scroll } from "../parts/lists/scroll.tsx";
+import { Silent } from "../parts/lists/silent.tsx";
 import { Heads } from "../parts/lists/table.tsx";
 import { perHour } from "../parts/price.ts";
 import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
@@ -72,7 +73,7 @@ function PresentWorkers() {
     key: JSON.stringify(query),
     version,
     everyMs,
-    ask: (signal) => ask("listWorkers", { query }, signal),
+    ask: (signal) => workers.ask(() => ask("listWorkers", { query }, signal)),
   });
   return (
     <>
@@ -82,18 +83,18 @@ function PresentWorkers() {
   );
 }
 
-function WorkerPage({ list: { items, next } }: { list: AnswerOf<"listWorkers"> }) {
-  if (items.length === 0) {
-    return (
-      <Nothing
-        why="There is no machine. A pool makes one when a run waits for it, or keeps some ready."
-        type="drover run -- echo hello"
-      />
-    );
-  }
+function WorkerPage({ list: { items, next, service } }: { list: AnswerOf<"listWorkers"> }) {
   return (
     <>
-      <WorkerTable items={items} />
+      <Silent what="Machines" service={service} />
+      {items.length > 0 ? (
+        <WorkerTable items={items} />
+      ) : (
+        <Nothing
+          why="There is no machine. A pool makes one when a run waits for it, or keeps some ready."
+          type="drover run -- echo hello"
+        />
+      )}
       <Parts cursor={queryOf("cursor")} next={next} />
     </>
   );

@@ -7,6 +7,9 @@ import { isTerminal } from "../../src/shared/run-state.ts";
 class Entities<T extends { id: string }> {
   readonly #known = new Map<string, Signal<T | undefined>>();
   readonly #shown = new Set<string>();
+  /** The number of the latest change of each thing that is held. */
+  readonly #changed = new Map<string, number>();
+  #changes = 0;
   readonly #isNewer: (next: T, known: T) => boolean;
   readonly #isOver: (thing: T) => boolean;
 
@@ -25,12 +28,30 @@ class Entities<T extends { id: string }> {
     return this.#signalOf(id).value;
   }
 
-  /** Takes what a list or a change says, unless something newer is known. */
+  /** Takes what a change says, unless something newer is known. */
   put(thing: T): void {
     const known = this.#known.get(thing.id)?.peek();
     if (known !== undefined && !this.#isNewer(thing, known)) return;
-    if (this.#isOver(thing) && !this.#shown.has(thing.id)) this.#known.delete(thing.id);
-    else this.#signalOf(thing.id).value = thing;
+    this.#changes += 1;
+    if (this.#isOver(thing) && !this.#shown.has(thing.id)) {
+      this.#forget(thing.id);
+      return;
+    }
+    this.#signalOf(thing.id).value = thing;
+    this.#changed.set(thing.id, this.#changes);
+  }
+
+  /**
+   * Asks for a list, and takes what it says of each thing, unless the thing has changed since the question
+   * was asked. So a change that was missed does not hide what lists say from then on.
+   */
+  async ask<List extends { items: readonly T[] }>(question: () => Promise<List>): Promise<List> {
+    const asked = this.#changes;
+    const list = await question();
+    for (const thing of list.items) {
+      if ((this.#changed.get(thing.id) ?? 0) <= asked) this.put(thing);
+    }
+    return list;
   }
 
   #signalOf(id: string): Signal<T | undefined> {
@@ -38,7 +59,7 @@ class Entities<T extends { id: string }> {
     if (known !== undefined) return known;
     const [oldest] = this.#known;
     if (oldest !== undefined && this.#known.size >= MOST) {
-      this.#known.delete(oldest[0]);
+      this.#forget(oldest[0]);
       // Who shows it is drawn again, and asks for another one.
       oldest[1].value = undefined;
     }
@@ -55,7 +76,12 @@ class Entities<T extends { id: string }> {
     if (this.#known.get(id) !== left) return;
     this.#shown.delete(id);
     const thing = left.peek();
-    if (thing === undefined || this.#isOver(thing)) this.#known.delete(id);
+    if (thing === undefined || this.#isOver(thing)) this.#forget(id);
+  }
+
+  #forget(id: string): void {
+    this.#known.delete(id);
+    this.#changed.delete(id);
   }
 }
 

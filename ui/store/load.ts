@@ -28,7 +28,10 @@ interface Question<T> {
   ask(signal: AbortSignal): Promise<T>;
   /** How often to ask again while the page is visible (ui.md#d13). Absent: never. */
   everyMs?: number | undefined;
-  /** Another number asks again. Without the stream that makes it grow, the question is asked by time. */
+  /**
+   * Another number asks again, but only after the answer that is on its way: much news must not keep a slow
+   * answer from arriving. Without the stream that makes it grow, the question is asked by time.
+   */
   version?: number | undefined;
   /** Whether there can be no other answer: then the question is not asked again by time (ui.md#d13). */
   isLast?: (value: T) => boolean;
@@ -46,26 +49,40 @@ export function useLoad<T>(question: Question<T>): Loaded<T> {
   const again = () => {
     turn.value += 1;
   };
+  /** Which version has been asked for, and what asks for the present one. */
+  const asking = useRef<{ version: number | undefined; ask: () => void }>({ version, ask: () => undefined });
   useEffect(() => {
     if (key === undefined) return;
     const ending = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isUnderWay = false;
     const next = (ms: number) => {
       timer = setTimeout(() => whenVisible(ending.signal, () => void run()), ms);
     };
     const run = async () => {
+      clearTimeout(timer);
+      if (isUnderWay || ending.signal.aborted) return;
+      isUnderWay = true;
+      const asked = latest.current.version;
+      asking.current.version = asked;
       const outcome = await answer(latest.current, state, ending.signal);
+      isUnderWay = false;
       if (ending.signal.aborted) return;
+      if (latest.current.version !== asked) return void run();
       const pauseMs = outcome === "not now" ? RETRY_MS : pauseOf(latest.current, state.peek().value);
       // What Drover has refused for good it would refuse again, with an entry of the audit log each time.
       if (outcome !== "refused" && pauseMs !== undefined) next(pauseMs);
     };
+    asking.current.ask = () => void run();
     void run();
     return () => {
       clearTimeout(timer);
       ending.abort();
     };
-  }, [key, version, turn.value, everyMs === undefined, frugalMs.value]);
+  }, [key, turn.value, everyMs === undefined, frugalMs.value]);
+  useEffect(() => {
+    if (asking.current.version !== version) asking.current.ask();
+  }, [version]);
   const { value, error } = state.value;
   return { value, error, isStale: value !== undefined && state.value.key !== key, again };
 }

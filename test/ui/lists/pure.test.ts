@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { afterClick, isSelected, type Selection } from "../../../ui/pages/runs/click.ts";
+import { afterAll, afterClick, isSelected, type Selection } from "../../../ui/pages/runs/click.ts";
 import { groupsOf, sizeOf } from "../../../ui/pages/runs/groups.ts";
 
 const shown = ["a", "b", "c", "d", "e"];
@@ -22,6 +22,19 @@ describe("what a click on a row does to the selection", () => {
   test("when all that match are selected, the shown ones stay selected but for this one", () => {
     const after = afterClick({ is: "all" }, { shown, id: "c", anchor: undefined });
     expect(shown.filter((id) => isSelected(after, id))).toEqual(["a", "b", "d", "e"]);
+  });
+});
+
+describe("what a click on the box above the rows does to the selection", () => {
+  test.each([
+    ["selects all rows", ids("b"), ["a", "b", "c", "d", "e"]],
+    ["takes all rows out if all are selected", ids(...shown), []],
+    ["keeps what is selected on other pages when it selects", ids("z"), ["a", "b", "c", "d", "e", "z"]],
+    ["keeps what is selected on other pages when it takes out", ids("z", ...shown), ["z"]],
+    ["takes all that match out", { is: "all" } as Selection, []],
+  ])("%s", (_, before, expected) => {
+    const after = afterAll(before, shown);
+    expect(after.is === "ids" && [...after.ids].sort()).toEqual(expected);
   });
 });
 

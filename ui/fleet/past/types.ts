@@ -20,9 +20,7 @@ export interface TypeSum {
 
 /** The sums of each type, the most expensive first. */
 export function typesOf(machines: readonly Machine[], span: Span): TypeSum[] {
-  const byType = new Map<string, Machine[]>();
-  for (const machine of machines) byType.set(machine.type, [...(byType.get(machine.type) ?? []), machine]);
-  return [...byType]
+  return [...Map.groupBy(machines, ({ type }) => type)]
     .map(([type, all]) => sumOf(type, all, span))
     .sort((a, b) => b.cost - a.cost || b.lifeMs - a.lifeMs || (a.type < b.type ? -1 : 1));
 }

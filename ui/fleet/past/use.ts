@@ -23,8 +23,11 @@ export function useOf({ sinceMs, readMs, items }: Placements, live: readonly Mac
   const begun = new Map<string, { worker: string; fromMs: number }>();
   const ended = new Set<string>();
   const spans = new Map<string, Span[]>();
-  const add = (worker: string, fromMs: number, toMs: number) =>
-    spans.set(worker, [...(spans.get(worker) ?? []), { fromMs, toMs }]);
+  const add = (worker: string, fromMs: number, toMs: number) => {
+    const known = spans.get(worker);
+    if (known === undefined) spans.set(worker, [{ fromMs, toMs }]);
+    else known.push({ fromMs, toMs });
+  };
   for (const { what, run, worker, at } of items) {
     if (run === null || worker === null) continue;
     const key = `${run} ${worker}`;

@@ -1,11 +1,13 @@
 // Who did what to which run, worker or pool? The audit log, 50 entries at a time (ui.md#d11).
 
-import type { AuditEntry, AuditList } from "../../../src/generated/api.ts";
+import type { AuditEntry } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { session } from "../../api/session.ts";
 import { Parts } from "../../parts/lists/cursor.tsx";
+import { Silent } from "../../parts/lists/silent.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
 import { itemHref } from "../../router/place.ts";
+import { now } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";
 import { hasText } from "./entry.ts";
 import { type Filter, filterOf, isFiltered, queryFor } from "./filter.ts";
@@ -22,7 +24,7 @@ export function Events() {
   const { text, ...asked } = filter;
   const list = useLoad({
     key: JSON.stringify(asked),
-    ask: (signal) => ask("listAudit", { query: { ...queryFor(filter, Date.now()), limit: PAGE } }, signal),
+    ask: (signal) => ask("listAudit", { query: { ...queryFor(filter, now.peek()), limit: PAGE } }, signal),
   });
   return (
     <>
@@ -34,7 +36,7 @@ export function Events() {
         {list.value && (
           <>
             {!list.isStale && <News filter={filter} follow={list.value.follow} show={list.again} />}
-            <Silent list={list.value} />
+            <Silent what="Entries" service={list.value.service} />
             <Entries items={list.value.items} filter={filter} />
             <Parts cursor={filter.cursor} next={list.value.next} />
           </>
@@ -80,9 +82,9 @@ function Empty({ filter }: { filter: Filter }) {
 
 /** What the reader's token cannot see, said and not left out silently. */
 function Unseen() {
-  const now = session.value;
-  if (now.is !== "in") return null;
-  const { project, limits } = now.caller;
+  const signedIn = session.value;
+  if (signedIn.is !== "in") return null;
+  const { project, limits } = signedIn.caller;
   return (
     <>
       {limits.pools !== undefined && (
@@ -93,20 +95,5 @@ function Unseen() {
       )}
       {project !== null && <p>Entries of other projects than {project} are not shown.</p>}
     </>
-  );
-}
-
-/** Pools that did not answer, whose entries are missing. */
-function Silent({ list: { service } }: { list: AuditList }) {
-  const silent = service.filter(({ healthy }) => !healthy);
-  if (silent.length === 0) return null;
-  return (
-    <ul class="trouble" role="alert">
-      {silent.map(({ pool, error }) => (
-        <li key={pool}>
-          The entries of the pool {pool} are missing{error !== undefined && `: ${error}`}.
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -1,5 +1,8 @@
 // What came since the list was asked for? It is counted, and shown when the reader wants it: nothing moves.
+
+import { useRef } from "preact/hooks";
 import { ask } from "../../api/send.ts";
+import { now } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";
 import { hasText } from "./entry.ts";
 import { type Filter, queryFor } from "./filter.ts";
@@ -12,22 +15,28 @@ export function News({ filter, follow, show }: { filter: Filter; follow: string;
   const { cursor, until, text } = filter;
   // Older pages, and ranges that have ended, get nothing new.
   const isOpen = cursor === "" && until === "";
+  /** How far this list's news have been read, and how many entries there were. */
+  const read = useRef({ list: follow, follow, count: 0 });
   const news = useLoad({
     key: isOpen ? follow : undefined,
     everyMs: EVERY_MS,
-    ask: (signal) => {
+    ask: async (signal) => {
+      if (read.current.list !== follow) read.current = { list: follow, follow, count: 0 };
+      const before = read.current;
       // What is new came after the beginning of the range, too.
-      const query = queryFor({ ...filter, since: "" }, Date.now());
-      return ask("listAudit", { query: { ...query, after: follow } }, signal);
+      const query = { ...queryFor({ ...filter, since: "" }, now.peek()), after: before.follow };
+      const { items, follow: next } = await ask("listAudit", { query }, signal);
+      const found = items.filter((entry) => text === "" || hasText(entry, text));
+      read.current = { list: follow, follow: next, count: before.count + found.length };
+      return read.current.count;
     },
   });
-  const items = news.isStale ? [] : (news.value?.items ?? []);
-  const found = items.filter((entry) => text === "" || hasText(entry, text));
+  const count = news.isStale ? 0 : (news.value ?? 0);
   return (
     <p role="status">
-      {found.length > 0 && (
+      {count > 0 && (
         <button type="button" onClick={show}>
-          Show {found.length} new {found.length === 1 ? "entry" : "entries"}
+          Show {count} new {count === 1 ? "entry" : "entries"}
         </button>
       )}
     </p>

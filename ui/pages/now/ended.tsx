@@ -1,10 +1,12 @@
 // How did the last 24 hours go? A column for each hour: the runs that ended in it, by state (ui.md#last-day).
+
 import { ask } from "../../api/send.ts";
 import { Choice } from "../../parts/lists/choice.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
 import { Heads } from "../../parts/lists/table.tsx";
-import { Trouble } from "../../parts/problem.tsx";
+import { Settled, Trouble } from "../../parts/problem.tsx";
 import { queryOf } from "../../router/place.ts";
+import { now } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";
 import { END_STATES, endsText, firstHourMs, type HourOfEnds, hoursOf, sumOfHours } from "./hours.ts";
 
@@ -18,7 +20,7 @@ export function Ended({ pools }: { pools: readonly string[] }) {
     key: pools.length === 0 ? undefined : pools.join(" "),
     everyMs: EVERY_MS,
     ask: async (signal) => {
-      const nowMs = Date.now();
+      const nowMs = now.peek();
       const query = { since: new Date(firstHourMs(nowMs)).toISOString() };
       const all = await Promise.all(
         pools.map((name) => ask("listPoolTallies", { path: { name }, query }, signal)),
@@ -30,18 +32,26 @@ export function Ended({ pools }: { pools: readonly string[] }) {
     },
   });
   const isTable = queryOf("ended") === "table";
-  if (read.value === undefined) return <Trouble error={read.error} again={read.again} />;
   return (
     <section aria-label="Ended in the last 24 hours">
       <h2>Ended in the last 24 hours</h2>
+      <Trouble error={read.error} again={read.again} />
+      <Settled isStale={read.isStale}>{read.value && <Hours hours={read.value} isTable={isTable} />}</Settled>
+    </section>
+  );
+}
+
+function Hours({ hours, isTable }: { hours: readonly HourOfEnds[]; isTable: boolean }) {
+  return (
+    <>
       <p>
-        {endsText(sumOfHours(read.value))}{" "}
+        {endsText(sumOfHours(hours))}{" "}
         <Choice to={{ ended: isTable ? undefined : "table" }}>
           {isTable ? "As a picture" : "As a table"}
         </Choice>
       </p>
-      {isTable ? <HourTable hours={read.value} /> : <Strip hours={read.value} />}
-    </section>
+      {isTable ? <HourTable hours={hours} /> : <Strip hours={hours} />}
+    </>
   );
 }
 

@@ -2,6 +2,7 @@
 import type { RunSummary } from "../../../src/generated/api.ts";
 import { hasFailed } from "../../../src/shared/run-state.ts";
 import { ask } from "../../api/send.ts";
+import { silentPools } from "../../parts/lists/silent.tsx";
 import { filterIn, queryFor } from "../runs/filter.ts";
 
 /** Where to go in the list. `failed`: the next one that has failed. */
@@ -41,6 +42,8 @@ export async function neighborOf(
     found = rows.items.find(fits);
   }
   if (found !== undefined) return { id: found.id, list: here };
+  const [silent] = silentPools(rows.service);
+  if (silent !== undefined) return `The list is not whole: this pool does not answer: ${silent}.`;
   if (rows.next !== null) return `None of the next ${MOST_PAGES * PAGE} runs has failed.`;
   return step === "next" ? "This is the oldest run of the list." : "No older run of the list has failed.";
 }

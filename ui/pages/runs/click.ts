@@ -8,6 +8,14 @@ export function isSelected(selection: Selection, id: string): boolean {
   return selection.is === "all" || selection.ids.includes(id);
 }
 
+/** The selection after a click on the box above the rows: all that are shown, or none of them. */
+export function afterAll(selection: Selection, shown: readonly string[]): Selection {
+  if (selection.is === "all") return { is: "ids", ids: [] };
+  const others = selection.ids.filter((id) => !shown.includes(id));
+  const areAll = shown.every((id) => selection.ids.includes(id));
+  return { is: "ids", ids: areAll ? others : [...others, ...shown] };
+}
+
 /**
  * The selection after a click on the run `id`. `shown`: the ids in their order. A click with Shift does
  * with all runs from `anchor`, the one that was clicked before, what it does with this one.

@@ -2,6 +2,7 @@
 import { type AnswerOf, ask } from "../../api/send.ts";
 import { Actions } from "../../parts/act.tsx";
 import { Parts } from "../../parts/lists/cursor.tsx";
+import { Silent } from "../../parts/lists/silent.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
 import { go, queryOf, withQuery } from "../../router/place.ts";
 import { runs } from "../../store/entities.ts";
@@ -34,11 +35,7 @@ export function Runs() {
     key: JSON.stringify(query),
     version,
     everyMs,
-    ask: async (signal) => {
-      const page = await ask("listRuns", { query }, signal);
-      for (const run of page.items) runs.put(run);
-      return page;
-    },
+    ask: (signal) => runs.ask(() => ask("listRuns", { query }, signal)),
   });
   return (
     <>
@@ -51,6 +48,7 @@ export function Runs() {
       {wanted !== undefined && <Actions actions={[abortAll(wanted, filter, list.again)]} />}
       <Trouble error={list.error} again={list.again} />
       <Settled isStale={list.isStale}>
+        {list.value !== undefined && <Silent what="Runs" service={list.value.service} />}
         {list.value !== undefined && list.value.items.length === 0 && <Empty filter={filter} />}
         {list.value !== undefined && list.value.items.length > 0 && (
           <List list={list.value} filter={filter} again={list.again} />

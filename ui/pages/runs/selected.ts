@@ -1,6 +1,8 @@
 // Which runs does a selection mean at this moment, whole?
 import type { RunSummary } from "../../../src/generated/api.ts";
-import { ask } from "../../api/send.ts";
+import { type AnswerOf, ask } from "../../api/send.ts";
+import { silentPools } from "../../parts/lists/silent.tsx";
+import { IncompleteError } from "../../parts/problem.tsx";
 import type { Selection } from "./click.ts";
 import { type Filter, queryFor } from "./filter.ts";
 
@@ -11,7 +13,9 @@ const PAGE = 1_000;
 /** So many ids fit into an address. */
 const IDS = 50;
 
-/** The runs. `isCut`: there are more than `MOST_AT_ONCE`. `read` is told how many have been read. */
+/**
+ * The runs. Rejects with an `IncompleteError` if a pool does not answer: what a person does to all runs must not
+ * leave out some in silence. `isCut`: there are more than `MOST_AT_ONCE`. `read` is told how many have been read. */
 export async function selectedRuns(
   selection: Selection,
   filter: Filter,
@@ -24,6 +28,7 @@ export async function selectedRuns(
   let query = { ...queryFor({ ...filter, cursor: "" }), limit: PAGE };
   for (;;) {
     const page = await ask("listRuns", { query }, signal);
+    refuseSilent(page);
     items.push(...page.items);
     read(items.length);
     if (page.next === null) return { items, isCut: false };
@@ -36,7 +41,14 @@ async function byIds(ids: readonly string[], signal: AbortSignal): Promise<RunSu
   const items: RunSummary[] = [];
   for (let at = 0; at < ids.length; at += IDS) {
     const page = await ask("listRuns", { query: { id: ids.slice(at, at + IDS) } }, signal);
+    refuseSilent(page);
     items.push(...page.items);
   }
   return items;
+}
+
+function refuseSilent({ service }: AnswerOf<"listRuns">): void {
+  const silent = silentPools(service);
+  if (silent.length > 0)
+    throw new IncompleteError(silent.map((pool) => `this pool does not answer: ${pool}`));
 }

@@ -11,7 +11,7 @@ import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref } from "../../router/place.ts";
 import { runs } from "../../store/entities.ts";
 import { useLoad } from "../../store/load.ts";
-import { afterClick, isSelected, type Selection } from "./click.ts";
+import { afterAll, afterClick, isSelected, type Selection } from "./click.ts";
 import { isCompact } from "./density.tsx";
 import { runHref } from "./in-list.ts";
 import { select } from "./selection.ts";
@@ -28,7 +28,7 @@ export function RunTable(props: { items: readonly RunSummary[]; selection?: Sele
   const { items, selection } = props;
   const waiting = items.filter(({ id, state }) => (runs.get(id)?.state ?? state) === "pending");
   const pools = [...new Set(waiting.map(({ pool }) => pool))];
-  const reasons = useReasons(pools);
+  const queues = useQueues(pools);
   const anchor = useRef<string>(undefined);
   const shown = items.map(({ id }) => id);
   const areAll = selection !== undefined && shown.every((id) => isSelected(selection, id));
@@ -48,7 +48,7 @@ export function RunTable(props: { items: readonly RunSummary[]; selection?: Sele
                   type="checkbox"
                   aria-label="Select all that are shown"
                   checked={areAll}
-                  onChange={() => select({ is: "ids", ids: areAll ? [] : shown })}
+                  onChange={() => select(afterAll(selection, shown))}
                 />
               </th>
             )}
@@ -64,7 +64,7 @@ export function RunTable(props: { items: readonly RunSummary[]; selection?: Sele
             <Row
               key={run.id}
               listed={run}
-              queued={reasons.get(run.id)}
+              queue={queues.get(run.pool)}
               isSelected={selection && isSelected(selection, run.id)}
               pick={pick}
             />
@@ -75,14 +75,23 @@ export function RunTable(props: { items: readonly RunSummary[]; selection?: Sele
   );
 }
 
-function useReasons(pools: readonly string[]): Map<string, QueuedRun> {
+/** The first runs in the queue of a pool, by id. `isCut`: there are more. */
+interface Queue {
+  first: ReadonlyMap<string, QueuedRun>;
+  isCut: boolean;
+}
+
+function useQueues(pools: readonly string[]): ReadonlyMap<string, Queue> {
   const { value } = useLoad({
     key: pools.length === 0 ? undefined : pools.join(" "),
     everyMs: QUEUE.everyMs,
     ask: async (signal) => {
-      const input = (name: string) => ({ path: { name }, query: { limit: QUEUE.limit } });
-      const queues = await Promise.all(pools.map((name) => ask("listQueue", input(name), signal)));
-      return new Map(queues.flatMap(({ items }) => items.map((run) => [run.id, run])));
+      const queues = pools.map(async (name): Promise<[string, Queue]> => {
+        const input = { path: { name }, query: { limit: QUEUE.limit } };
+        const { items, next } = await ask("listQueue", input, signal);
+        return [name, { first: new Map(items.map((run) => [run.id, run])), isCut: next !== null }];
+      });
+      return new Map(await Promise.all(queues));
     },
   });
   return value ?? new Map();
@@ -90,12 +99,13 @@ function useReasons(pools: readonly string[]): Map<string, QueuedRun> {
 
 function Row(props: {
   listed: RunSummary;
-  queued: QueuedRun | undefined;
+  /** Undefined: it is not known yet. */
+  queue: Queue | undefined;
   /** Undefined: rows are not selected here. */
   isSelected: boolean | undefined;
   pick: (id: string, withShift: boolean) => void;
 }) {
-  const { listed, queued, pick } = props;
+  const { listed, queue, pick } = props;
   const run = runs.get(listed.id) ?? listed;
   return (
     <tr data-failed={hasFailed(run) ? "" : undefined}>
@@ -115,7 +125,7 @@ function Row(props: {
       </td>
       <td>
         <a href={runHref(run.id)}>{run.id}</a>
-        {run.state === "pending" && queued !== undefined && <Reason queued={queued} />}
+        {run.state === "pending" && queue !== undefined && <Reason run={run.id} queue={queue} />}
       </td>
       <td class="code" title={run.command}>
         {run.command}
@@ -155,7 +165,14 @@ function Cost({ run: { cost } }: { run: RunSummary }) {
   );
 }
 
-function Reason({ queued: { reason, next } }: { queued: QueuedRun }) {
+function Reason({ run, queue: { first, isCut } }: { run: string; queue: Queue }) {
+  const queued = first.get(run);
+  if (queued === undefined) {
+    return isCut ? (
+      <p class="reason">more than {QUEUE.limit} runs wait before it; its page says why</p>
+    ) : null;
+  }
+  const { reason, next } = queued;
   return (
     <p class="reason">
       {reason.text}; next: {next.action}
