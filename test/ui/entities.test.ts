@@ -47,7 +47,7 @@ describe("what the page knows of runs (ui.md#under-load)", () => {
   });
 });
 
-describe("what the page knows of workers, whose answers have no order of their own (ui.md#under-load)", () => {
+describe("what the page knows of workers, whose answers have no order (ui.md#under-load)", () => {
   const workerOf = (state: WorkerSummary["state"]) => ({ id: "w", state }) as WorkerSummary;
   const seen: (string | undefined)[] = [];
   const stop = effect(() => void seen.push(workers.get("w")?.state));

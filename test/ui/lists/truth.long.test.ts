@@ -37,7 +37,7 @@ describe.skipIf(!hasBrowser)("lists of the dashboard say what is true", () => {
     await close();
   });
 
-  test("D16: a run that is far behind in the queue says so, and not that it waits for nothing (ui.md#d16)", async () => {
+  test("D16: a run that is far behind in the queue says so (ui.md#d16)", async () => {
     const runs = Array.from({ length: 210 }, (_, n) => ({ id: `far-${n}`, argv: ["true"] }));
     await at.json(201, "POST", "/v1/runs", { runs });
     const { page, close } = await at.open("/ui/runs?q=far-");
@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)("lists of the dashboard say what is true", () => {
     await close();
   });
 
-  test("a pool that does not answer is named, and nothing is done to all runs without it (ui.md#d19)", async () => {
+  test("a silent pool is named, and nothing is done to all runs without it (ui.md#d19)", async () => {
     const { page, asked, close } = await at.open("/ui/events");
     await page.route("**/v1/runs?*", async (route) => {
       const answer = await route.fetch();

@@ -14,8 +14,10 @@ const PAGE = 1_000;
 const IDS = 50;
 
 /**
- * The runs. Rejects with an `IncompleteError` if a pool does not answer: what a person does to all runs must not
- * leave out some in silence. `isCut`: there are more than `MOST_AT_ONCE`. `read` is told how many have been read. */
+ * The runs. Rejects with an `IncompleteError` if a pool does not answer: what a person does to all runs must
+ * not leave out some in silence. `isCut`: there are more than `MOST_AT_ONCE`. `read` is called with the
+ * number of runs that have been read.
+ */
 export async function selectedRuns(
   selection: Selection,
   filter: Filter,
