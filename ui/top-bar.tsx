@@ -107,13 +107,13 @@ function LiveMark() {
   const now = live.value;
   if (frugalMs.value !== undefined) {
     return (
-      <span class="live" role="status">
+      <span class="stream" role="status">
         every {frugalMs.value / 1_000} s, <a href={withQuery({ refresh: "0" })}>go live</a>
       </span>
     );
   }
   return (
-    <span class={`live ${now.is}`} role="status">
+    <span class={`stream ${now.is}`} role="status">
       {now.is === "live" && "live"}
       {now.is === "connecting" && "connecting…"}
       {now.is === "resuming" && (now.at === undefined ? "connecting again…" : `resuming at ${now.at}`)}

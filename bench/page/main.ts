@@ -46,7 +46,7 @@ try {
   const devTools = await page.context().newCDPSession(page);
   await devTools.send("Performance.enable");
   await page.goto(`${feed.url}/ui/runs`);
-  await page.locator(".live.live").waitFor();
+  await page.locator(".stream.live").waitFor();
   const measured = await measure(page, devTools, Number(values.seconds));
   const isKept = report(measured, feed);
   if (!isKept) process.exitCode = 1;

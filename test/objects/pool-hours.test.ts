@@ -76,6 +76,7 @@ test("what was seen and counted is told, oldest first (api.md#past-of-a-pool)", 
   now += 5 * MINUTE;
   const ended = { state: "complete", startedAt: now - 1_000, finishedAt: now, exitCode: 0 } as const;
   await heard({ submittedAt, ...ended });
+  await tell({ ...upsert("bad", "complete", 1), ...ended, submittedAt, exitCode: 3 });
   await rowsOfLook();
   now += HOUR;
   await rowsOfLook();
@@ -91,8 +92,9 @@ test("what was seen and counted is told, oldest first (api.md#past-of-a-pool)", 
       {
         from: "2026-11-21T12:00:00.000Z",
         to: "2026-11-21T13:00:00.000Z",
-        ended: { complete: 1 },
-        started: { runs: 1, seconds: 299 },
+        ended: { complete: 2 },
+        failedExits: 1,
+        started: { runs: 2, seconds: 598 },
       },
     ],
     next: null,

@@ -371,7 +371,7 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
     }
     const { page, close } = await at.open("/ui");
     const ended = page.getByRole("region", { name: "Ended in the last 24 hours" });
-    await ended.getByText(`${complete} complete`).first().waitFor();
+    await ended.getByText(`${complete} complete, exit code 0`).first().waitFor();
     expect(await ended.locator(".strip .complete").count()).toBeGreaterThan(0);
     expect(await ended.locator(".strip .failed").count()).toBe(0);
     await ended.getByRole("link", { name: "As a table" }).click();

@@ -35,8 +35,14 @@ describe("the runs that ended in the last day (ui.md#last-day)", () => {
     );
     expect([hours[0], hours[23]].map((hour) => hour && [endsText(hour), hour.all])).toEqual([
       ["4 aborted", 4],
-      ["5 complete, 1 failed", 6],
+      ["5 complete, exit code 0; 1 failed", 6],
     ]);
     expect(sumOfHours(hours).all).toBe(10);
+  });
+
+  test("a command that ended with another code than 0 did not go well", () => {
+    const ended = { ...tally("2026-11-21T08:00:00.000Z", { complete: 5 }), failedExits: 2 };
+    const hour = sumOfHours(hoursOf([ended], NOW));
+    expect(endsText(hour)).toBe("3 complete, exit code 0; 2 complete, another exit code");
   });
 });

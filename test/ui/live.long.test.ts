@@ -4,7 +4,7 @@ import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.
 import { workerdPids } from "./support/workerd.ts";
 
 const LIVE = /^live$/;
-const mark = (page: Page, text: RegExp) => page.locator(".live").filter({ hasText: text });
+const mark = (page: Page, text: RegExp) => page.locator(".stream").filter({ hasText: text });
 const streams = (asked: readonly string[]) => asked.filter((path) => path.startsWith("/v1/events"));
 
 describe.skipIf(!hasBrowser)("live data of the dashboard (ui.md#live-data)", () => {

@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)(
     test("D14: 500 changes a second: one draw a frame, 50 rows (ui.md#d14)", async () => {
       const feed = await startFeed(BURST);
       const page = await openRuns(browser, feed);
-      await page.locator(".live.live").waitFor();
+      await page.locator(".stream.live").waitFor();
       await takeSeen(page);
       const before = ofApi(feed).length;
       const beganAt = performance.now();
@@ -70,7 +70,7 @@ describe.skipIf(!hasBrowser)(
       const costOf = async (ended: number) => {
         const feed = await startFeed({ live: 10, ended, workers: 3, changesPerSecond: 0, seed: SEED });
         const page = await openRuns(browser, feed);
-        await page.locator(".live.live").waitFor();
+        await page.locator(".stream.live").waitFor();
         await page.getByRole("link", { name: "Older" }).click();
         await page.getByRole("link", { name: "Newest" }).waitFor();
         await page.locator(".stale").waitFor({ state: "detached" });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
 import { workerdPids } from "./support/workerd.ts";
 
-const mark = (page: Page, text: RegExp) => page.locator(".live").filter({ hasText: text });
+const mark = (page: Page, text: RegExp) => page.locator(".stream").filter({ hasText: text });
 const row = (page: Page, id: string) => page.getByRole("row").filter({ hasText: id });
 const trouble = (page: Page) => page.locator("main .trouble");
 const LIST = "**/v1/runs?**";

@@ -177,6 +177,7 @@ describe("what is told of the hours (api.md#past-of-a-pool)", () => {
     const counts = {
       "ended complete": 3,
       "ended failed": 1,
+      "exits failed": 2,
       restarts: 2,
       "start times": 4,
       "start seconds": 1.5,
@@ -195,6 +196,7 @@ describe("what is told of the hours (api.md#past-of-a-pool)", () => {
         from: new Date(HOUR - HOUR_MS).toISOString(),
         to: new Date(HOUR).toISOString(),
         ended: { complete: 3, failed: 1 },
+        failedExits: 2,
         restarts: 2,
         started: { runs: 4, seconds: 1.5 },
         machines: { created: 5, refused: 6, ready: 3, failed: 2, gone: 3 },

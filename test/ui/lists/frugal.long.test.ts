@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)("the dashboard with ?refresh=60 (ui.md#frugal)", ()
     await page.getByText("every 60 s").waitFor();
     await page.getByRole("link", { name: "go live" }).click();
     await page
-      .locator(".live")
+      .locator(".stream")
       .filter({ hasText: /^live$/ })
       .waitFor();
     await close();

@@ -8,7 +8,7 @@ import { Settled, Trouble } from "../../parts/problem.tsx";
 import { queryOf } from "../../router/place.ts";
 import { now } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";
-import { END_STATES, endsText, firstHourMs, type HourOfEnds, hoursOf, sumOfHours } from "./hours.ts";
+import { ENDS, endsText, endText, firstHourMs, type HourOfEnds, hoursOf, sumOfHours } from "./hours.ts";
 
 /** A pool counts once a minute at most. */
 const EVERY_MS = 60_000;
@@ -68,12 +68,12 @@ function Strip({ hours }: { hours: readonly HourOfEnds[] }) {
         <path class="ground" d={`M0 ${height + 0.5}H${hours.length * width}`} />
       </svg>
       <ul class="legend">
-        {END_STATES.map((state) => (
-          <li key={state}>
+        {ENDS.map((end) => (
+          <li key={end}>
             <svg width="16" height="16" aria-hidden="true">
-              <path class={`ends ${state}`} d="M1 1H15V15H1Z" />
+              <path class={`ends ${end}`} d="M1 1H15V15H1Z" />
             </svg>{" "}
-            {state}
+            {endText(end)}
           </li>
         ))}
       </ul>
@@ -88,15 +88,13 @@ function Column({ hour, left, most }: { hour: HourOfEnds; left: number; most: nu
   return (
     <g>
       <title>{`${hourText(hour)}: ${endsText(hour)}`}</title>
-      {END_STATES.map((state) => {
-        const count = hour.ended[state];
+      {ENDS.map((end) => {
+        const count = hour.ended[end];
         if (count === 0) return null;
         const [bottom, top] = [y(below), y(below + count)];
         below += count;
         const right = left + width - gap;
-        return (
-          <path key={state} class={`ends ${state}`} d={`M${left} ${bottom}V${top}H${right}V${bottom}Z`} />
-        );
+        return <path key={end} class={`ends ${end}`} d={`M${left} ${bottom}V${top}H${right}V${bottom}Z`} />;
       })}
     </g>
   );
@@ -106,13 +104,13 @@ function HourTable({ hours }: { hours: readonly HourOfEnds[] }) {
   return (
     <Scroll label="Runs that ended, by hour">
       <table class="ended">
-        <Heads of={["Hour (UTC)", ...END_STATES, "All"]} />
+        <Heads of={["Hour (UTC)", ...ENDS.map(endText), "All"]} />
         <tbody>
           {hours.toReversed().map((hour) => (
             <tr key={hour.fromMs}>
               <th scope="row">{hourText(hour)}</th>
-              {END_STATES.map((state) => (
-                <td key={state}>{hour.ended[state]}</td>
+              {ENDS.map((end) => (
+                <td key={end}>{hour.ended[end]}</td>
               ))}
               <td>{hour.all}</td>
             </tr>

@@ -1,17 +1,33 @@
 // How many runs ended in each of the last hours, and how (ui.md#last-day)?
 import type { PoolTally } from "../../../src/generated/api.ts";
-import { type EndState, isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
+import type { EndState } from "../../../src/shared/run-state.ts";
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
 
-/** The states in which a run can end, in the order in which they are shown: what went well is the ground. */
-export const END_STATES: readonly EndState[] = ["complete", "failed", "timedout", "unknown", "aborted"];
+/**
+ * The ends that are told apart, in the order in which they are shown: what went well is the ground. To people
+ * a command that ended with another code than 0 has failed, although its run is `complete`.
+ */
+export const ENDS = ["complete", "exited", "failed", "timedout", "unknown", "aborted"] as const;
+type End = (typeof ENDS)[number];
 
-/** How many runs ended in an hour, by state. */
+/** An end in words. */
+export function endText(end: End): string {
+  switch (end) {
+    case "complete":
+      return "complete, exit code 0";
+    case "exited":
+      return "complete, another exit code";
+    default:
+      return end;
+  }
+}
+
+/** How many runs ended in an hour, by their end. */
 export interface HourOfEnds {
   fromMs: number;
-  ended: Record<EndState, number>;
+  ended: Record<End, number>;
   all: number;
 }
 
@@ -26,9 +42,9 @@ export function firstHourMs(nowMs: number): number {
 export function hoursOf(tallies: readonly PoolTally[], nowMs: number): HourOfEnds[] {
   const first = firstHourMs(nowMs);
   const hours = Array.from({ length: HOURS }, (_, index) => noEnds(first + index * HOUR_MS));
-  for (const { from, ended } of tallies) {
-    const hour = hours[Math.floor((Date.parse(from) - first) / HOUR_MS)];
-    if (hour !== undefined) add(hour, ended);
+  for (const tally of tallies) {
+    const hour = hours[Math.floor((Date.parse(tally.from) - first) / HOUR_MS)];
+    if (hour !== undefined) add(hour, endsOf(tally));
   }
   return hours;
 }
@@ -41,21 +57,36 @@ export function sumOfHours(hours: readonly HourOfEnds[]): HourOfEnds {
 }
 
 function noEnds(fromMs: number): HourOfEnds {
-  return { fromMs, ended: { complete: 0, failed: 0, timedout: 0, unknown: 0, aborted: 0 }, all: 0 };
+  return {
+    fromMs,
+    ended: { complete: 0, exited: 0, failed: 0, timedout: 0, unknown: 0, aborted: 0 },
+    all: 0,
+  };
 }
 
-function add(hour: HourOfEnds, ended: Record<string, number>): void {
-  for (const state of RUN_STATES) {
-    if (!isTerminal(state)) continue;
-    hour.ended[state] += ended[state] ?? 0;
-    hour.all += ended[state] ?? 0;
+function endsOf({ ended, failedExits = 0 }: PoolTally): HourOfEnds["ended"] {
+  const of = (state: EndState) => ended[state] ?? 0;
+  return {
+    complete: of("complete") - failedExits,
+    exited: failedExits,
+    failed: of("failed"),
+    timedout: of("timedout"),
+    unknown: of("unknown"),
+    aborted: of("aborted"),
+  };
+}
+
+function add(hour: HourOfEnds, ended: HourOfEnds["ended"]): void {
+  for (const end of ENDS) {
+    hour.ended[end] += ended[end];
+    hour.all += ended[end];
   }
 }
 
-/** What ended in words, without states that nothing ended in: `120 complete, 3 failed`. */
+/** What ended in words, without ends that no run had: `120 complete, exit code 0; 3 failed`. */
 export function endsText({ ended, all }: HourOfEnds): string {
   if (all === 0) return "none";
-  return END_STATES.filter((state) => ended[state] > 0)
-    .map((state) => `${ended[state]} ${state}`)
-    .join(", ");
+  return ENDS.filter((end) => ended[end] > 0)
+    .map((end) => `${ended[end]} ${endText(end)}`)
+    .join("; ");
 }

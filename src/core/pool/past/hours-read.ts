@@ -68,6 +68,7 @@ function tallyOf({ at, counts, samples, isOpen }: Hour): PoolTally {
     from: iso(at),
     to: iso(end),
     ended: byPrefix(counts, "ended "),
+    failedExits: of("exits failed"),
     restarts: of("restarts"),
     started: { runs: of("start times"), seconds: of("start seconds") },
     machines: {

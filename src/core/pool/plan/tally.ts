@@ -1,6 +1,6 @@
 // How does a pool count events without writing an additional row for each?
 import type { Instant, Millis } from "../../../shared/machine.ts";
-import { isTerminal } from "../../../shared/run-state.ts";
+import { hasFailed, isTerminal } from "../../../shared/run-state.ts";
 import { type Counts, callCounts, growthOf, timeCounts } from "../../histogram.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import { HOOKS } from "../../run/mishaps.ts";
@@ -118,6 +118,7 @@ export class Counting {
   #countEnd(row: RunRow): void {
     const { state, submittedAt, startedAt, finishedAt, restarts, oomKills } = row;
     this.#add(`ended ${state}`, 1);
+    if (state === "complete" && hasFailed(row)) this.#add("exits failed", 1);
     this.#add("restarts", restarts);
     this.#add("oomKills", oomKills);
     this.#add("startFailures", row.startFailures);
