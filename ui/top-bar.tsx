@@ -98,7 +98,7 @@ function Costs({ pools }: { pools: PoolList | undefined }) {
   return (
     <span title="what all machines cost now, and the most that their pools can cost">
       {perHour(now)}
-      {unpriced > 0 && `, ${unpriced} unpriced`}, at most {perHour(worst)}
+      {unpriced > 0 && `, ${unpriced} unpriced`}, limit {perHour(worst)}
     </span>
   );
 }

@@ -88,10 +88,10 @@ function Shown({ fleet, range }: { fleet: FleetPast; range: Range }) {
       )}
       {queryOf("show") === "table" ? (
         <>
-          <h3>Queue</h3>
-          <QueueTable fleet={fleet} rowMs={range.rowMs} />
           <h3>Machines</h3>
           <MachineTable fleet={fleet} machines={machines} />
+          <h3>Queue</h3>
+          <QueueTable fleet={fleet} rowMs={range.rowMs} />
         </>
       ) : (
         <Pictures fleet={fleet} range={range} machines={machines} />

@@ -98,8 +98,10 @@ function PoolNow({ pool, waiting }: { pool: PoolView; waiting: readonly QueuedRu
           <small>{countsOf(workers)}</small>
         </li>
         <li>
-          <b>{perHour(spend?.perHour)}</b> now
-          <small>at most {perHour(spend?.worstPerHour)}</small>
+          <a href={`${itemHref("pools", name)}?range=24h&show=table&sort=cost`}>
+            <b>{perHour(spend?.perHour)}</b> now
+          </a>
+          <small>limit {perHour(spend?.worstPerHour)}; which machine cost what in 24 hours</small>
         </li>
       </ul>
       <HoldOffs pool={pool} />
@@ -114,7 +116,7 @@ function Waiting({ runs }: { runs: readonly QueuedRun[] }) {
       <h3>First in the queue</h3>
       <Scroll label="First in the queue">
         <table>
-          <Heads of={["Run", "Waits for", "Why", "Next"]} />
+          <Heads of={["Run", "Waiting", "Why", "Next"]} />
           <tbody>
             {runs.map(({ id, ageMs, reason, next }) => (
               <tr key={id}>

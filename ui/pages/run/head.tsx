@@ -30,6 +30,14 @@ export function Head({ run }: { run: RunStatus }) {
         <dd>
           <Moment at={run.submittedAt} />
         </dd>
+        {run.finishedAt !== null && (
+          <>
+            <dt>Ended</dt>
+            <dd>
+              <Moment at={run.finishedAt} />
+            </dd>
+          </>
+        )}
         <dt>Waited</dt>
         <dd>
           <Took from={run.submittedAt} to={run.startedAt ?? run.finishedAt} />
@@ -63,12 +71,12 @@ export function Head({ run }: { run: RunStatus }) {
   );
 }
 
-function Cost({ run: { cost } }: { run: RunStatus }) {
+function Cost({ run: { cost, state } }: { run: RunStatus }) {
   if (cost === undefined || cost.amount === null) return <>unknown</>;
   return (
     <>
       {money(cost.amount)}
-      {cost.perHour !== null && ` (${perHour(cost.perHour)})`}
+      {cost.perHour !== null && !isTerminal(state) && ` (${perHour(cost.perHour)})`}
       {cost.unpriced > 0 && `, and ${cost.unpriced} machines of unknown price`}
     </>
   );

@@ -95,7 +95,12 @@ function GroupBy({ name }: { name: string }) {
 
 function Empty({ filter }: { filter: Filter }) {
   return isFiltered(filter) ? (
-    <Nothing why="No run is like this. Runs that ended long ago are not kept." />
+    <Nothing
+      why={
+        "No run is like this. A text is looked for in ids and in the first 80 characters of commands, and not " +
+        "in output. Runs that ended long ago are not kept."
+      }
+    />
   ) : (
     <Nothing why="There is no run yet." type="drover run -- echo hello" />
   );
