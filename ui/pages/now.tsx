@@ -98,10 +98,11 @@ function PoolNow({ pool, waiting }: { pool: PoolView; waiting: readonly QueuedRu
           <small>{countsOf(workers)}</small>
         </li>
         <li>
-          <a href={`${itemHref("pools", name)}?range=24h&show=table&sort=cost`}>
-            <b>{perHour(spend?.perHour)}</b> now
-          </a>
-          <small>limit {perHour(spend?.worstPerHour)}; which machine cost what in 24 hours</small>
+          <b>{perHour(spend?.perHour)}</b> now
+          <small>limit {perHour(spend?.worstPerHour)}</small>
+          <small>
+            <a href={`${itemHref("pools", name)}?range=24h&show=table&sort=cost`}>Cost by machine, 24 hours</a>
+          </small>
         </li>
       </ul>
       <HoldOffs pool={pool} />

@@ -80,7 +80,7 @@ function Facts({ pool: { name, queue, runs, workers, spend, leaving } }: { pool:
       <dt>Costs</dt>
       <dd>
         {perHour(spend?.perHour)}
-        {(spend?.unpriced ?? 0) > 0 && `, ${spend?.unpriced} machines of unknown price`}, at most{" "}
+        {(spend?.unpriced ?? 0) > 0 && `, ${spend?.unpriced} machines of unknown price`}, limit{" "}
         {perHour(spend?.worstPerHour)}
       </dd>
       <dt>History</dt>
