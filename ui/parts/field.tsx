@@ -43,7 +43,10 @@ export function LinesField({ label, name, hint, value = "", ...more }: FieldProp
   );
 }
 
-/** One of a few words. The empty one, if it is offered, is "none". */
+/**
+ * One of a few words. The empty one, if it is offered, is "none". A form that is reset goes back to what is
+ * selected by default, as it goes back to the default texts of the other fields.
+ */
 export function ChoiceField(props: FieldProps & { of: readonly string[]; none?: string }) {
   const { label, name, hint, value = "", of, none } = props;
   return (
@@ -52,7 +55,7 @@ export function ChoiceField(props: FieldProps & { of: readonly string[]; none?: 
         <select {...ids} name={name}>
           {none !== undefined && <option value="">{none}</option>}
           {of.map((one) => (
-            <option key={one} selected={one === value}>
+            <option key={one} {...{ defaultSelected: one === value }}>
               {one}
             </option>
           ))}
