@@ -28,6 +28,13 @@ export class IncompleteError extends Error {
   }
 }
 
+/** Nobody has waited for the answer to an action, so it may have happened or not. */
+export class UnawaitedError extends Error {
+  constructor() {
+    super("It was sent, and its answer was not waited for");
+  }
+}
+
 /** Of more things the number is said. */
 const MOST_NAMED = 10;
 
@@ -44,6 +51,8 @@ export function wordsOf(error: unknown): { what: string; todo: string } {
   }
   if (error instanceof IncompleteError)
     return { what: `${error.message}.`, todo: "Do it again: what is done already stays as it is." };
+  if (error instanceof UnawaitedError)
+    return { what: `${error.message}.`, todo: "Look whether it has happened before you do it again." };
   return { what: String(error), todo: "This is a fault of the page. Load it again, and please report it." };
 }
 

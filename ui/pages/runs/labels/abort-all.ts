@@ -33,7 +33,7 @@ export function abortAll(labels: Record<string, string>, { pool }: Filter, again
       ...words.flatMap((word) => ["--label", word]),
       ...(pool ? ["--pool", pool] : []),
     ),
-    async done(response) {
+    async done(response, ending) {
       const left: string[] = [];
       for (let answer = response; ; ) {
         // The answer is made by the schema of this route.
@@ -42,6 +42,7 @@ export function abortAll(labels: Record<string, string>, { pool }: Filter, again
         const silent = service.filter(({ healthy }) => !healthy);
         left.push(...silent.map(({ pool: of, error = "" }) => `the pool ${of} does not answer. ${error}`));
         if (next === null) break;
+        ending.throwIfAborted();
         answer = await send(callFrom(next));
       }
       again();
