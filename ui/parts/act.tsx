@@ -40,7 +40,8 @@ export function Actions({ actions }: { actions: Action[] }) {
       {actions
         .filter(({ scope }) => may(scope))
         .map((action) => (
-          <ActionButton key={action.verb} action={action} />
+          // A question that is open is about what it names, also when the page shows another thing.
+          <ActionButton key={action.question} action={action} />
         ))}
     </div>
   );

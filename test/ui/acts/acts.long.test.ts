@@ -110,4 +110,40 @@ describe.skipIf(!hasBrowser)("what a reader does in the dashboard (ui.md#d19)", 
     expect(new URL(page.url()).pathname).toBe("/ui/events");
     await close();
   });
+
+  /** Opens the question `verb` at one address, goes Back to another thing, and resolves with what is open. */
+  async function openAfterBack(paths: { back: string; asked: string }, verb: string) {
+    const { page, close } = await at.open(paths.back);
+    await page.locator("h1 .name").waitFor();
+    await page.evaluate(`{
+      history.pushState(null, "", ${JSON.stringify(paths.asked)});
+      dispatchEvent(new PopStateEvent("popstate"));
+    }`);
+    await page.getByRole("button", { name: verb, exact: true }).click();
+    await page.getByRole("dialog").waitFor();
+    await page.goBack();
+    await page.waitForURL((url) => url.href.endsWith(paths.back));
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))");
+    const count = await page.getByRole("dialog").count();
+    await close();
+    return count;
+  }
+
+  test("a question is about what it names: it is gone when Back leads elsewhere (ui.md#acts)", async () => {
+    await at.json(200, "PUT", "/v1/secrets/ONE", { value: "1" });
+    await at.json(200, "PUT", "/v1/secrets/TWO", { value: "2" });
+    const paths = { back: "/ui/admin/secrets?secret=ONE", asked: "/ui/admin/secrets?secret=TWO" };
+    expect(await openAfterBack(paths, "Delete")).toBe(0);
+  });
+
+  test("also if both have the same name, in two projects (ui.md#acts)", async () => {
+    await at.json(201, "POST", "/v1/projects", { name: "other" });
+    const make = async (project: string) => {
+      const body = { name: "twin", preset: "viewer" };
+      const { id } = await at.json(201, "POST", "/v1/tokens", body, { "drover-project": project });
+      return `/ui/admin/tokens?token=${id}`;
+    };
+    const paths = { back: await make("other"), asked: await make("default") };
+    expect(await openAfterBack(paths, "Revoke")).toBe(0);
+  });
 });
