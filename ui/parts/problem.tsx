@@ -1,6 +1,7 @@
 // What does the page say when something went wrong? What happened, why, and what to do next.
 import type { ComponentChildren } from "preact";
 import { ApiError, UnreachableError } from "../api/send.ts";
+import { IncompleteError, UnawaitedError } from "./unsure.ts";
 
 /** An error in words, with a button that tries again. */
 export function Trouble({ error, again }: { error: unknown; again?: (() => void) | undefined }) {
@@ -18,25 +19,6 @@ export function Trouble({ error, again }: { error: unknown; again?: (() => void)
     </div>
   );
 }
-
-/** An action on many things has left some of them as they were. */
-export class IncompleteError extends Error {
-  /** `left`: which, and why. */
-  constructor(left: readonly string[]) {
-    const more = left.length > MOST_NAMED ? `; and ${left.length - MOST_NAMED} more` : "";
-    super(`Not everything could be done: ${left.slice(0, MOST_NAMED).join("; ")}${more}`);
-  }
-}
-
-/** Nobody has waited for the answer to an action, so it may have happened or not. */
-export class UnawaitedError extends Error {
-  constructor() {
-    super("It was sent, and its answer was not waited for");
-  }
-}
-
-/** Of more things the number is said. */
-const MOST_NAMED = 10;
 
 /** What happened, and what to do about it. */
 export function wordsOf(error: unknown): { what: string; todo: string } {

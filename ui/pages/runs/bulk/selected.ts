@@ -1,35 +1,28 @@
-// Which runs does a selection mean at this moment, whole?
-import type { RunSummary } from "../../../src/generated/api.ts";
-import { ask } from "../../api/send.ts";
-import type { Selection } from "./click.ts";
-import { type Filter, queryFor } from "./filter.ts";
-
-/** More runs than this are not done in one go: the page would have to stay open too long. */
-export const MOST_AT_ONCE = 5_000;
+// Which runs does a selection mean at this moment, and which of them does an act fit?
+import type { RunSummary } from "../../../../src/generated/api.ts";
+import { ask } from "../../../api/send.ts";
+import type { Selection } from "../click.ts";
+import { type Filter, queryFor } from "../filter.ts";
+import { type Found, type Gathering, gathered } from "./gathered.ts";
 
 const PAGE = 1_000;
 /** So many ids fit into an address. */
 const IDS = 50;
 
-/** The runs. `isCut`: there are more than `MOST_AT_ONCE`. `read` is told how many have been read. */
+/** The runs of a selection, from `after` on, that an act fits. Rejects as `ask` does. */
 export async function selectedRuns(
   selection: Selection,
   filter: Filter,
-  read: (count: number) => void,
+  gathering: Gathering,
   signal: AbortSignal,
-): Promise<{ items: RunSummary[]; isCut: boolean }> {
-  if (selection.is === "ids") return { items: await byIds(selection.ids, signal), isCut: false };
-  const items: RunSummary[] = [];
-  // The cursor of the shown page is no part of what matches.
-  let query = { ...queryFor({ ...filter, cursor: "" }), limit: PAGE };
-  for (;;) {
-    const page = await ask("listRuns", { query }, signal);
-    items.push(...page.items);
-    read(items.length);
-    if (page.next === null) return { items, isCut: false };
-    if (items.length >= MOST_AT_ONCE) return { items: items.slice(0, MOST_AT_ONCE), isCut: true };
-    query = { ...query, cursor: page.next };
+): Promise<Found> {
+  if (selection.is === "ids") {
+    const page = async () => ({ items: await byIds(selection.ids, signal), next: null });
+    return await gathered(page, gathering);
   }
+  // The cursor of the shown page is no part of what matches.
+  const query = { ...queryFor({ ...filter, cursor: "" }), limit: PAGE };
+  return await gathered((cursor) => ask("listRuns", { query: { ...query, cursor } }, signal), gathering);
 }
 
 async function byIds(ids: readonly string[], signal: AbortSignal): Promise<RunSummary[]> {
