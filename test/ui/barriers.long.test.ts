@@ -34,6 +34,7 @@ async function administration(at: Dashboard) {
   return [
     { path: "/ui/admin", shows: "mila" },
     { path: `/ui/admin/tokens?token=${token.id}`, shows: "What it has made" },
+    { path: "/ui/admin/sessions", shows: "Ends, if not used" },
     { path: "/ui/admin/projects?project=default", shows: "What it uses" },
     { path: "/ui/admin/secrets", shows: "Wrapping keys" },
     { path: "/ui/admin/webhooks", shows: url },

@@ -14,6 +14,15 @@ describe("what a reader has filled in (ui.md#forms)", () => {
     expect(textOf(new FormData(), "field")).toBeUndefined();
   });
 
+  test.each(["2.5", " 7 ", "0"])("%j is a number", (text) => {
+    expect(numberOf(given(text), "field")).toBe(Number(text));
+  });
+
+  test.each(["abc", "1,5", "7 8", "0x10", "Infinity", "-1"])("%j is sent as it is, to be refused", (text) => {
+    // As null it could mean that there is no limit.
+    expect(JSON.stringify({ limit: numberOf(given(text), "field") })).toBe(JSON.stringify({ limit: text }));
+  });
+
   test("words are between spaces, commas and ends of lines", () => {
     expect(wordsOf(given(" a, b\nc  d "), "field")).toEqual(["a", "b", "c", "d"]);
     expect(wordsOf(given("a,"), "field")).toEqual(["a"]);

@@ -105,6 +105,25 @@ describe.skipIf(!hasBrowser)("the list of runs in the dashboard", () => {
     await close();
   });
 
+  test("D19: what is left of everything is said with its reason, and the question stays", async () => {
+    const id = await at.run("true", { labels: { of: "left" } });
+    const { page, close } = await at.open("/ui/runs?label=of%3Dleft");
+    // A pool that does not answer, as the page hears of it.
+    const silent = { pool: "gpu", initialized: true, healthy: false, error: "it is starting" };
+    await page.route(/\/v1\/runs\/abort$/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), service: [silent] } });
+    });
+    await page.getByRole("button", { name: "Abort all" }).click();
+    const dialog = page.getByRole("dialog", { name: "Abort every run with of=left?" });
+    await dialog.getByRole("button", { name: "Abort all" }).click();
+    await dialog.getByRole("alert").getByText("the pool gpu does not answer. it is starting").waitFor();
+    await dialog.getByText("Do it again: what is done already stays as it is.").waitFor();
+    // What was done is shown behind it.
+    await page.locator("tr").filter({ hasText: id }).locator(".state").getByText("aborted").waitFor();
+    await close();
+  });
+
   test("what is no label ends nothing: the button for all is not there (ui.md#d19)", async () => {
     const { page, close } = await at.open("/ui/runs?label=team%3Dred&label=nightly&pool=default");
     await page.getByRole("heading", { name: "Runs" }).waitFor();

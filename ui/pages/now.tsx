@@ -101,7 +101,9 @@ function PoolNow({ pool, waiting }: { pool: PoolView; waiting: readonly QueuedRu
           <b>{perHour(spend?.perHour)}</b> now
           <small>limit {perHour(spend?.worstPerHour)}</small>
           <small>
-            <a href={`${itemHref("pools", name)}?range=24h&show=table&sort=cost`}>Cost by machine, 24 hours</a>
+            <a href={`${itemHref("pools", name)}?range=24h&show=table&sort=cost`}>
+              Cost by machine, 24 hours
+            </a>
           </small>
         </li>
       </ul>

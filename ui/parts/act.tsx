@@ -8,6 +8,7 @@ import { may } from "../api/session.ts";
 import { curlOf } from "./as-text.ts";
 import { Command } from "./copy.tsx";
 import { Trouble } from "./problem.tsx";
+import { useSending } from "./sending.ts";
 
 /** Something that the page can do. */
 export interface Action {
@@ -28,8 +29,8 @@ export interface Action {
   call(given: FormData): Call;
   /** The same as a command; undefined: no command does it. */
   drover: string | undefined | ((given: FormData) => string);
-  /** What happens once Drover has taken it. */
-  done(response: Response): void | Promise<void>;
+  /** What happens once Drover has taken it. `ending` is aborted if nobody waits for its end any more. */
+  done(response: Response, ending: AbortSignal): void | Promise<void>;
 }
 
 /** The buttons of the actions that the caller may use. */
@@ -39,7 +40,8 @@ export function Actions({ actions }: { actions: Action[] }) {
       {actions
         .filter(({ scope }) => may(scope))
         .map((action) => (
-          <ActionButton key={action.verb} action={action} />
+          // A question that is open is about what it names, also when the page shows another thing.
+          <ActionButton key={action.question} action={action} />
         ))}
     </div>
   );
@@ -48,37 +50,44 @@ export function Actions({ actions }: { actions: Action[] }) {
 function ActionButton({ action }: { action: Action }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const form = useRef<HTMLFormElement>(null);
-  const error = useMemo(() => signal<unknown>(undefined), []);
-  const isSent = useMemo(() => signal(false), []);
+  const sending = useSending();
+  const { isSent, error } = sending;
   const given = useMemo(() => signal<FormData | undefined>(undefined), []);
   const read = () => {
     if (form.current !== null) given.value = shownOf(form.current, action.hides ?? []);
   };
-  const act = async (filled: HTMLFormElement) => {
-    isSent.value = true;
-    error.value = undefined;
-    try {
-      await action.done(await send(action.call(new FormData(filled))));
-      dialog.current?.close();
-    } catch (caught) {
-      error.value = caught;
-    } finally {
-      isSent.value = false;
-    }
+  const act = async (filled: FormData) => {
+    const isDone = await sending.start(async (ending) => {
+      const response = await send(action.call(filled));
+      ending.throwIfAborted();
+      await action.done(response, ending);
+    });
+    if (isDone) dialog.current?.close();
   };
   const open = () => {
     error.value = undefined;
     read();
     dialog.current?.showModal();
   };
-  const close = () => dialog.current?.close();
-  const forget = () => {
+  const close = () => (isSent.peek() ? sending.leave() : dialog.current?.close());
+  const cancel = (event: Event) => {
+    if (!isSent.peek()) return;
+    event.preventDefault();
+    sending.leave();
+  };
+  const closed = () => {
+    if (isSent.peek()) {
+      // A browser may close a question without asking: what becomes of the act is said here all the same.
+      sending.leave();
+      dialog.current?.showModal();
+      return;
+    }
     form.current?.reset();
     given.value = undefined;
   };
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
-    void act(event.currentTarget);
+    void act(new FormData(event.currentTarget));
   };
   return (
     <>
@@ -90,16 +99,17 @@ function ActionButton({ action }: { action: Action }) {
       >
         {action.verb}
       </button>
-      <dialog ref={dialog} aria-label={action.question} onClose={forget}>
+      <dialog ref={dialog} aria-label={action.question} onCancel={cancel} onClose={closed}>
         <h2>{action.question}</h2>
         <p>{action.effect}</p>
         <form ref={form} onSubmit={submit} onInput={read}>
           {action.fields}
           <Trouble error={error.value} />
           <Faults error={error.value} />
+          {isSent.value && <p role="status">Sending…</p>}
           <div class="actions">
             <button type="button" onClick={close} autofocus={action.fields === undefined}>
-              Cancel
+              {isSent.value ? "Stop waiting" : "Cancel"}
             </button>
             <button type="submit" class={action.ends ? "ends" : "main"} disabled={isSent.value}>
               {action.verb}

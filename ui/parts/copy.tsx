@@ -26,11 +26,11 @@ export function Copy({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** A command to copy, shown as it is. */
-export function Command({ text, label }: { text: string; label: string }) {
+/** A command to copy, shown as it is or, if it is very long, by a part of it. */
+export function Command({ text, shown = text, label }: { text: string; shown?: string; label: string }) {
   return (
     <div class="command">
-      <code>{text}</code>
+      <code>{shown}</code>
       <Copy text={text} label={label} />
     </div>
   );

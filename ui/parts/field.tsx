@@ -1,6 +1,7 @@
 // What does a form ask for? Fields with a name, a hint and the name by which `given.ts` reads them.
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { NUMBER } from "./given.ts";
 
 interface FieldProps {
   label: string;
@@ -17,6 +18,20 @@ const SOME_TEXT = ".*\\S.*";
 /** A line of text. */
 export function TextField({ label, name, hint, value = "", required = false, autofocus }: FieldProps) {
   const more = { required, autofocus, ...(required ? { pattern: SOME_TEXT } : {}) };
+  return (
+    <Named label={label} hint={hint}>
+      {(ids) => <input {...ids} {...more} name={name} defaultValue={value} autocomplete="off" />}
+    </Named>
+  );
+}
+
+/** A number, perhaps with a fraction. What is no number is refused at the field, and never sent. */
+export function NumberField({ label, name, hint, value = "" }: FieldProps) {
+  const more = {
+    pattern: `\\s*${NUMBER}\\s*`,
+    title: "a number, such as 2.5",
+    inputMode: "decimal" as const,
+  };
   return (
     <Named label={label} hint={hint}>
       {(ids) => <input {...ids} {...more} name={name} defaultValue={value} autocomplete="off" />}
@@ -43,7 +58,10 @@ export function LinesField({ label, name, hint, value = "", ...more }: FieldProp
   );
 }
 
-/** One of a few words. The empty one, if it is offered, is "none". */
+/**
+ * One of a few words. The empty one, if it is offered, is "none". A form that is reset goes back to what is
+ * selected by default, as it goes back to the default texts of the other fields.
+ */
 export function ChoiceField(props: FieldProps & { of: readonly string[]; none?: string }) {
   const { label, name, hint, value = "", of, none } = props;
   return (
@@ -52,7 +70,7 @@ export function ChoiceField(props: FieldProps & { of: readonly string[]; none?: 
         <select {...ids} name={name}>
           {none !== undefined && <option value="">{none}</option>}
           {of.map((one) => (
-            <option key={one} selected={one === value}>
+            <option key={one} {...{ defaultSelected: one === value }}>
               {one}
             </option>
           ))}

@@ -6,10 +6,18 @@ export function textOf(given: FormData, name: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** The number in a field; undefined: it is empty. */
+/** How a number is written in a field: `NumberField` refuses anything else before it is sent. */
+export const NUMBER = "\\d+(?:\\.\\d+)?";
+
+/**
+ * The number in a field; undefined: it is empty. A text that is no number stays as it is: JSON would have it
+ * as null, which can mean that there is no limit. The API refuses the text, and so does a command with it.
+ */
 export function numberOf(given: FormData, name: string): number | undefined {
   const text = textOf(given, name);
-  return text === undefined ? undefined : Number(text);
+  if (text !== undefined && new RegExp(`^${NUMBER}$`).test(text)) return Number(text);
+  // The type is that of a correct request, and this one is to be refused.
+  return text as number | undefined;
 }
 
 /** Words between spaces, commas or ends of lines; undefined: there is none. */

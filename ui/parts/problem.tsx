@@ -1,6 +1,7 @@
 // What does the page say when something went wrong? What happened, why, and what to do next.
 import type { ComponentChildren } from "preact";
 import { ApiError, UnreachableError } from "../api/send.ts";
+import { IncompleteError, UnawaitedError } from "./unsure.ts";
 
 /** An error in words, with a button that tries again. */
 export function Trouble({ error, again }: { error: unknown; again?: (() => void) | undefined }) {
@@ -19,18 +20,6 @@ export function Trouble({ error, again }: { error: unknown; again?: (() => void)
   );
 }
 
-/** An action on many things has left some of them as they were. */
-export class IncompleteError extends Error {
-  /** `left`: which, and why. */
-  constructor(left: readonly string[]) {
-    const more = left.length > MOST_NAMED ? `; and ${left.length - MOST_NAMED} more` : "";
-    super(`Not everything could be done: ${left.slice(0, MOST_NAMED).join("; ")}${more}`);
-  }
-}
-
-/** Of more things the number is said. */
-const MOST_NAMED = 10;
-
 /** What happened, and what to do about it. */
 export function wordsOf(error: unknown): { what: string; todo: string } {
   if (error instanceof UnreachableError) {
@@ -44,6 +33,8 @@ export function wordsOf(error: unknown): { what: string; todo: string } {
   }
   if (error instanceof IncompleteError)
     return { what: `${error.message}.`, todo: "Do it again: what is done already stays as it is." };
+  if (error instanceof UnawaitedError)
+    return { what: `${error.message}.`, todo: "Look whether it has happened before you do it again." };
   return { what: String(error), todo: "This is a fault of the page. Load it again, and please report it." };
 }
 

@@ -17,6 +17,7 @@ describe.skipIf(!hasBrowser)("the administration in the dashboard", () => {
     const { page, close } = await at.openAs(token, "/ui/admin");
     for (const [part, scope] of [
       ["Tokens", "tokens:write"],
+      ["Browser sessions", "tokens:write"],
       ["Projects", "projects:write"],
       ["Secrets", "secrets:write"],
       ["Webhooks", "webhooks:write"],

@@ -94,6 +94,39 @@ describe.skipIf(!hasBrowser)("secrets, projects and trust rules in the dashboard
     await close();
   });
 
+  test("limits of a trust rule that the form lacks stay as they are (ui.md#administration)", async () => {
+    const limits = { maxCostPerHour: 2.5, labels: { team: "blue" }, secrets: ["KEY"], maxPriority: 40 };
+    const path = "/v1/trust-rules/limited";
+    const claims = { project_id: "42" };
+    const rule = {
+      issuer: "https://gitlab.com",
+      audience: "drover",
+      claims,
+      scopes: ["secrets:use"],
+      limits,
+    };
+    await at.json(201, "PUT", path, { ...rule, labels: {} });
+    const { page, close } = await at.open("/ui/admin/trust?rule=limited");
+    await page.getByRole("button", { name: "Change" }).click();
+    const change = page.getByRole("dialog", { name: "Change the trust rule limited?" });
+    await change.getByText("team=blue, cost 2.5 per hour, secret KEY").waitFor();
+    await change.getByText('"maxCostPerHour":2.5').waitFor();
+    // A command that replaces the rule without them would give its tokens more.
+    expect(
+      await change
+        .locator(".command")
+        .filter({ hasText: /^drover / })
+        .count(),
+    ).toBe(0);
+    await change.getByLabel("Highest priority").fill("");
+    await change.getByRole("button", { name: "Change" }).click();
+    await change.waitFor({ state: "hidden" });
+    const { maxPriority: _removed, ...kept } = limits;
+    expect((await at.json(200, "GET", path)).limits).toEqual(kept);
+    await at.call("DELETE", path);
+    await close();
+  });
+
   test("a trust rule is created by a form, changed, and deleted", async () => {
     const { page, close } = await at.open("/ui/admin/trust");
     await page.getByText("There is no trust rule yet").waitFor();

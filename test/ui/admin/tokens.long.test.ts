@@ -34,6 +34,27 @@ describe.skipIf(!hasBrowser)("the tokens in the dashboard", () => {
     await close();
   });
 
+  test("what is no number is refused at its field: it does not mean that there is no limit", async () => {
+    const { page, close } = await at.open("/ui/admin/tokens");
+    await page.getByRole("button", { name: "Create token" }).click();
+    const dialog = page.getByRole("dialog", { name: "Create a token?" });
+    await dialog.getByLabel("Name").fill("unlimited");
+    await dialog.getByLabel("Preset").selectOption("viewer");
+    await dialog.getByLabel("Cost per hour").fill("abc");
+    await dialog.getByText("--max-cost abc").waitFor();
+    await dialog.getByText('"maxCostPerHour":"abc"').waitFor();
+    await dialog.getByRole("button", { name: "Create token" }).click();
+    expect(await page.evaluate("document.activeElement.name")).toBe("maxCost");
+    expect(await page.evaluate("document.activeElement.validity.patternMismatch")).toBe(true);
+    await dialog.getByLabel("Cost per hour").fill("2.5");
+    await dialog.getByRole("button", { name: "Create token" }).click();
+    await page.getByRole("region", { name: "The token unlimited" }).waitFor();
+    const { items } = await at.json(200, "GET", "/v1/tokens");
+    const made = items.find(({ name }: { name: string }) => name === "unlimited");
+    expect(made.limits).toEqual({ maxCostPerHour: 2.5 });
+    await close();
+  });
+
   test("what is shown once is forgotten when its reader goes elsewhere, too", async () => {
     const { id } = await make("rotated");
     const { page, asked, close } = await at.open(`/ui/admin/tokens?token=${id}`);

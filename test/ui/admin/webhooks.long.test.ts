@@ -4,6 +4,8 @@ import { type Dashboard, hasBrowser, startDashboard } from "../support/dashboard
 import { keptIn } from "../support/kept.ts";
 
 const PATIENCE = { timeout: 30_000 };
+/** The clock of a page must not run away from the answers that it waits for. */
+const SLOWLY = { ...PATIENCE, interval: 500 };
 
 describe.skipIf(!hasBrowser)("the webhooks in the dashboard", () => {
   let at: Dashboard;
@@ -129,6 +131,31 @@ describe.skipIf(!hasBrowser)("the webhooks in the dashboard", () => {
     await page.getByRole("button", { name: "Create webhook" }).click();
     expect(await dialog.getByLabel("Name").inputValue()).toBe("");
     expect(await dialog.getByRole("alert").count()).toBe(0);
+    await close();
+  });
+
+  test("D13: the list asks for a latest delivery once, until something changes (ui.md#d13)", async () => {
+    await make("quiet");
+    const { page, asked, close } = await at.open("/ui");
+    // Timers that were set before are not those of this clock.
+    await page.clock.install();
+    await page.goto(`${at.url}/ui/admin/webhooks`);
+    const row = page.getByRole("row").filter({ hasText: "quiet" });
+    await row.waitFor();
+    const count = (path: string) => asked.filter((one) => one.split("?")[0] === path).length;
+    const latest = "/v1/webhooks/quiet/deliveries";
+    await expect.poll(() => count(latest)).toBe(1);
+    const after = async (ms: number, path: string) => {
+      await page.clock.runFor(ms);
+      return count(path);
+    };
+    const looks = count("/v1/webhooks");
+    await expect.poll(() => after(1_000, "/v1/webhooks"), SLOWLY).toBeGreaterThan(looks + 1);
+    expect(count(latest)).toBe(1);
+    await at.call("POST", "/v1/webhooks/quiet/disable", {});
+    await expect.poll(() => after(1_000, latest), SLOWLY).toBe(2);
+    await row.getByText("disabled").waitFor();
+    await expect.poll(() => after(10_000, latest), SLOWLY).toBe(3);
     await close();
   });
 });

@@ -103,6 +103,53 @@ describe.skipIf(!hasBrowser)("runs selected in the list of the dashboard", () =>
     await close();
   });
 
+  test.each(["Stop", "Escape"])("D19: %s says how many were done, and how many were not", async (by) => {
+    const team = `by-${by.toLowerCase()}`;
+    const all = await waiting(team, 20);
+    const { page, close } = await at.open(`/ui/runs?label=team%3D${team}&all=1`);
+    let letThrough = () => {};
+    const held = new Promise<void>((done) => {
+      letThrough = done;
+    });
+    let sent = 0;
+    await page.route(/\/v1\/runs\/[^/]+\/abort$/, async (route) => {
+      sent += 1;
+      await held;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Abort…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Abort runs" });
+    await dialog.getByRole("button", { name: "Abort 20 runs" }).click();
+    await expect.poll(() => sent).toBe(3);
+    if (by === "Stop") await dialog.getByRole("button", { name: "Stop" }).click();
+    else await page.keyboard.press(by);
+    await dialog.getByRole("button", { name: "Stopping…" }).waitFor();
+    letThrough();
+    await dialog.getByText("Stopped: 3 done, 17 not sent.").waitFor();
+    const states = await Promise.all(all.map(stateOf));
+    expect(states.filter((state) => state === "aborted")).toHaveLength(3);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    await close();
+  });
+
+  test("D20: the commands for many runs are shown for ten, and copied for all (ui.md#d20)", async () => {
+    const all = await waiting("long", 12);
+    const { page, context, close } = await at.open("/ui/runs?label=team%3Dlong&all=1");
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Abort…" }).click();
+    const command = page
+      .getByRole("dialog")
+      .locator(".command")
+      .filter({ hasText: /^drover abort/ });
+    expect(((await command.locator("code").textContent()) ?? "").split(" ")).toHaveLength(12);
+    await command.getByRole("button", { name: "Copy" }).click();
+    await command.getByText("Copied").waitFor();
+    const copied: string = await page.evaluate("navigator.clipboard.readText()");
+    expect(new Set(copied.split(" "))).toEqual(new Set(["drover", "abort", ...all]));
+    await close();
+  });
+
   test("D20: the same as drover and as curl, which does it (ui.md#d20)", async () => {
     const [one = "", two = ""] = await waiting("shell", 2);
     const { page, close } = await at.open(`/ui/runs?selected=${one}&selected=${two}`);

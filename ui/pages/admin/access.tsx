@@ -2,7 +2,7 @@
 
 import { GRANTABLE_SCOPES, PRESET_NAMES } from "../../../src/shared/access/scopes.ts";
 import type { InputOf } from "../../api/send.ts";
-import { ChoiceField, TextField, TicksField } from "../../parts/field.tsx";
+import { ChoiceField, NumberField, TextField, TicksField } from "../../parts/field.tsx";
 import { flagsOf, numberOf, textOf, ticksOf, wordsOf } from "../../parts/given.ts";
 
 type TokenBody = InputOf<"createToken">["body"];
@@ -32,7 +32,7 @@ export function AccessFields({ scopes = [], limits = {} }: Before) {
         value={limits.pools?.join(" ") ?? ""}
         hint="only these exist for it; empty: all"
       />
-      <TextField
+      <NumberField
         label="Highest priority"
         name="maxPriority"
         value={limits.maxPriority === undefined ? "" : String(limits.maxPriority)}

@@ -1,15 +1,17 @@
-// The administration: tokens, projects, secrets, webhooks and trust rules, each at an address of its own.
+// The administration: tokens, sessions, projects, secrets, webhooks, trust rules, each at its own address.
 import type { ComponentType } from "preact";
 import { ADMIN_PARTS, type AdminPart, adminHref } from "../../router/admin.ts";
 import { hrefOf, queryOf } from "../../router/place.ts";
 import { Projects } from "./projects.tsx";
 import { Secrets } from "./secrets.tsx";
+import { Sessions } from "./sessions/sessions.tsx";
 import { Tokens } from "./tokens/tokens.tsx";
 import { TrustRules } from "./trust/rules.tsx";
 import { Webhooks } from "./webhooks/webhooks.tsx";
 
 const PARTS: Record<AdminPart, { word: string; Part: ComponentType }> = {
   tokens: { word: "Tokens", Part: Tokens },
+  sessions: { word: "Browser sessions", Part: Sessions },
   projects: { word: "Projects", Part: Projects },
   secrets: { word: "Secrets", Part: Secrets },
   webhooks: { word: "Webhooks", Part: Webhooks },

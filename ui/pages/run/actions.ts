@@ -58,9 +58,11 @@ function rerunOf(run: RunStatus): Action {
     scope: "runs:write",
     call: () => callOf("submitRuns", { body: specAgain(run, {}) }),
     drover: droverOf("rerun", run.id),
-    async done(response) {
+    async done(response, ending) {
       // The answer to one spec is this run.
-      go(itemHref("runs", ((await response.json()) as RunStatus).id));
+      const { id } = (await response.json()) as RunStatus;
+      ending.throwIfAborted();
+      go(itemHref("runs", id));
     },
   };
 }

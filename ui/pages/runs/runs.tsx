@@ -10,7 +10,7 @@ import { changes } from "../../store/live.ts";
 import { useLoad } from "../../store/load.ts";
 import { useChosenPool } from "../../store/pools.ts";
 import { useRate } from "../../store/rate.ts";
-import { Bulk } from "./bulk.tsx";
+import { Bulk } from "./bulk/bulk.tsx";
 import { Density } from "./density.tsx";
 import { type Filter, filterOf, isFiltered, queryFor } from "./filter.ts";
 import { Filters } from "./filters.tsx";

@@ -4,7 +4,7 @@ import type { NewToken, Session, Token } from "../../../../src/generated/api.ts"
 import { callOf } from "../../../api/send.ts";
 import type { Action } from "../../../parts/act.tsx";
 import { droverOf } from "../../../parts/as-text.ts";
-import { LinesField, TextField } from "../../../parts/field.tsx";
+import { LinesField, NumberField, TextField } from "../../../parts/field.tsx";
 import { flagsOf, numberOf, pairsOf, textOf, wordsOf } from "../../../parts/given.ts";
 import type { Shown } from "../../../parts/once.tsx";
 import { AccessFields, accessFlags, accessOf } from "../access.tsx";
@@ -43,7 +43,11 @@ export function creationOf(once: Signal<Shown | undefined>, again: () => void): 
           hint="lines name=value: its runs get them, and others do not exist for it"
         />
         <TextField label="Secrets" name="secret" hint="its runs get only these; empty: as its scopes say" />
-        <TextField label="Cost per hour" name="maxCost" hint="what its runs may cost at most in each pool" />
+        <NumberField
+          label="Cost per hour"
+          name="maxCost"
+          hint="what its runs may cost at most in each pool"
+        />
         <TextField label="Valid for" name="expires" hint="such as 30d; empty: until it is revoked" />
       </>
     ),

@@ -46,7 +46,8 @@ export function Tokens() {
           {id === "" ? (
             <List tokens={known.value.tokens} />
           ) : (
-            <OneToken id={id} known={known.value} once={once} again={known.again} />
+            // Two tokens can have the same name: one that has ended, or one of another project.
+            <OneToken key={id} id={id} known={known.value} once={once} again={known.again} />
           )}
         </Settled>
       )}

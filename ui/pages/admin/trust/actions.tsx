@@ -1,5 +1,6 @@
 // What can a reader do about trust rules: create, change, delete (oidc.md#trust-rules)?
 import type { Token, TrustRule } from "../../../../src/generated/api.ts";
+import { limitsText } from "../../../../src/shared/access/limits-text.ts";
 import { callOf } from "../../../api/send.ts";
 import type { Action } from "../../../parts/act.tsx";
 import { droverOf } from "../../../parts/as-text.ts";
@@ -14,6 +15,7 @@ const GITHUB = "https://token.actions.githubusercontent.com";
 /** Creates a rule, or changes the one that is given: a rule is always sent whole. */
 export function settingOf(rule: TrustRule | undefined, again: () => void): Action {
   const nameOf = (given: FormData) => rule?.name ?? textOf(given, "name") ?? "";
+  const kept = limitsText(otherLimits(rule));
   return {
     verb: rule === undefined ? "Create rule" : "Change",
     question: rule === undefined ? "Create a trust rule?" : `Change the trust rule ${rule.name}?`,
@@ -48,6 +50,11 @@ export function settingOf(rule: TrustRule | undefined, again: () => void): Actio
           required
         />
         <AccessFields scopes={rule?.scopes ?? []} limits={rule?.limits ?? {}} />
+        {kept !== "" && (
+          <p>
+            Limits that stay unchanged: {kept}. drover trust set cannot say them, and would take them away.
+          </p>
+        )}
         <LabelFields rule={rule} />
         <TextField
           label="Tokens valid for"
@@ -58,7 +65,8 @@ export function settingOf(rule: TrustRule | undefined, again: () => void): Actio
       </>
     ),
     call: (given) => callOf("putTrustRule", { path: { name: nameOf(given) }, body: bodyOf(given, rule) }),
-    drover: (given) => commandOf(nameOf(given), bodyOf(given, rule)),
+    // The command has no flags for these, and a rule is always replaced whole: it would lose them.
+    drover: kept === "" ? (given) => commandOf(nameOf(given), bodyOf(given, rule)) : undefined,
     done: again,
   };
 }
@@ -87,6 +95,12 @@ function LabelFields({ rule }: { rule: TrustRule | undefined }) {
   );
 }
 
+/** The limits of a rule that the form has no field for. */
+function otherLimits(rule: TrustRule | undefined): TrustRule["limits"] {
+  const { pools: _pools, maxPriority: _priority, sources: _sources, ...others } = rule?.limits ?? {};
+  return others;
+}
+
 function bodyOf(given: FormData, rule: TrustRule | undefined) {
   const { limits, ...access } = accessOf(given);
   return {
@@ -94,8 +108,7 @@ function bodyOf(given: FormData, rule: TrustRule | undefined) {
     audience: textOf(given, "audience"),
     claims: pairsOf(given, "claim") ?? {},
     ...access,
-    // Limits that the form has no field for stay as they are.
-    limits: { ...rule?.limits, ...limits },
+    limits: { ...otherLimits(rule), ...limits },
     labels: ticksOf(given, "noLabels").length > 0 ? {} : pairsOf(given, "label"),
     lifetime: textOf(given, "lifetime"),
   };

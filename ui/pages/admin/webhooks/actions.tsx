@@ -61,9 +61,10 @@ function testOf({ name }: Webhook): Action {
     scope,
     call: () => callOf("testWebhook", { path: { name } }),
     drover: droverOf("webhooks", "test", name),
-    async done(response) {
+    async done(response, ending) {
       // The answer is made by the schema of this route.
       const { id } = (await response.json()) as WebhookDelivery;
+      ending.throwIfAborted();
       go(withQuery({ delivery: id, cursor: undefined, state: undefined }));
     },
   };

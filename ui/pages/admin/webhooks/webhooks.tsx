@@ -87,12 +87,15 @@ function List({ items }: { items: readonly Webhook[] }) {
   );
 }
 
-/** The latest delivery of a webhook, asked for each row that is shown. */
+/** A delivery that changes nothing at its webhook is seen this late. */
+const LATEST_EVERY_MS = 60_000;
+
+/** The latest delivery of a webhook. Each row asks, so a row asks again when its webhook is another. */
 function Latest({ webhook }: { webhook: Webhook }) {
   const { name } = webhook;
   const list = useLoad({
-    key: isOwn(webhook) ? name : undefined,
-    everyMs: EVERY_MS,
+    key: isOwn(webhook) ? JSON.stringify(webhook) : undefined,
+    everyMs: LATEST_EVERY_MS,
     ask: (signal) => ask("listDeliveries", { path: { name }, query: { limit: 1 } }, signal),
   });
   const [latest] = list.value?.items ?? [];

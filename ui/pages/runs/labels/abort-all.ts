@@ -3,8 +3,9 @@ import type { AbortedList } from "../../../../src/generated/api.ts";
 import { callOf, send } from "../../../api/send.ts";
 import type { Action } from "../../../parts/act.tsx";
 import { droverOf } from "../../../parts/as-text.ts";
-import { IncompleteError } from "../../../parts/problem.tsx";
+import { IncompleteError } from "../../../parts/unsure.ts";
 import type { Filter } from "../filter.ts";
+import { leftOf } from "./left-of.ts";
 
 /** Ends every live run with these labels, in as many requests as it takes. Other filters do not apply. */
 export function abortAll(labels: Record<string, string>, { pool }: Filter, again: () => void): Action {
@@ -33,15 +34,15 @@ export function abortAll(labels: Record<string, string>, { pool }: Filter, again
       ...words.flatMap((word) => ["--label", word]),
       ...(pool ? ["--pool", pool] : []),
     ),
-    async done(response) {
+    async done(response, ending) {
       const left: string[] = [];
       for (let answer = response; ; ) {
         // The answer is made by the schema of this route.
-        const { failed, next, service } = (await answer.json()) as AbortedList;
-        left.push(...failed.map(({ id, detail }) => `${id}: ${detail}`));
-        const silent = service.filter(({ healthy }) => !healthy);
-        left.push(...silent.map(({ pool: of, error = "" }) => `the pool ${of} does not answer. ${error}`));
+        const part = (await answer.json()) as AbortedList;
+        const { next } = part;
+        left.push(...leftOf(part));
         if (next === null) break;
+        ending.throwIfAborted();
         answer = await send(callFrom(next));
       }
       again();

@@ -11,7 +11,10 @@ export interface Progress {
 /** A browser has six connections to a server, and the page itself needs some. */
 const AT_ONCE = 3;
 
-/** Does `act` for each id. Returns the progress, which is complete when `done` is `of`. */
+/**
+ * Does `act` for each id, until all are done or `ending` is aborted: then no other one is begun. Returns the
+ * progress, and a promise for when nothing of it is on its way any more. `done` counts failures, too.
+ */
 export function doEach(ids: readonly string[], act: (id: string) => Promise<unknown>, ending: AbortSignal) {
   const progress = signal<Progress>({ done: 0, of: ids.length, failed: [] });
   const waiting = [...ids];

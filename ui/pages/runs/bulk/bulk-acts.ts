@@ -1,9 +1,9 @@
 // What can be done to many runs at once, to which of them, and by which calls?
-import { specAgain } from "../../../client/runs/spec-again.ts";
-import type { RunSummary } from "../../../src/generated/api.ts";
-import { isTerminal } from "../../../src/shared/run-state.ts";
-import { ask, type Call, callOf } from "../../api/send.ts";
-import { droverOf } from "../../parts/as-text.ts";
+import { specAgain } from "../../../../client/runs/spec-again.ts";
+import type { RunSummary } from "../../../../src/generated/api.ts";
+import { isTerminal } from "../../../../src/shared/run-state.ts";
+import { ask, type Call, callOf } from "../../../api/send.ts";
+import { droverOf } from "../../../parts/as-text.ts";
 
 /** Something that can be done to each of many runs. */
 export interface BulkAct {
@@ -16,7 +16,7 @@ export interface BulkAct {
   /** Why the others are left. */
   unfit: string;
   /** The call for one run. A rerun has to read the spec first. */
-  callFor(id: string, signal: AbortSignal): Promise<Call> | Call;
+  callFor(id: string): Promise<Call> | Call;
   /** The calls as `curl` shows them; undefined: each needs the run's own spec. */
   shown: ((id: string) => Call) | undefined;
   /** The same as a command. */
@@ -56,8 +56,8 @@ export const BULK_ACTS: readonly BulkAct[] = [
     ends: false,
     fits: () => true,
     unfit: "",
-    async callFor(id, signal) {
-      const run = await ask("getRun", { path: { id } }, signal);
+    async callFor(id) {
+      const run = await ask("getRun", { path: { id } });
       return callOf("submitRuns", { body: specAgain(run, {}) });
     },
     shown: undefined,
@@ -74,9 +74,3 @@ export const BULK_ACTS: readonly BulkAct[] = [
     drover: (ids) => droverOf("rm", ...ids),
   },
 ];
-
-/** What is done to which runs, and which are left. */
-export function planOf(act: BulkAct, runs: readonly RunSummary[]): { ids: string[]; left: number } {
-  const ids = runs.filter((run) => act.fits(run)).map(({ id }) => id);
-  return { ids, left: runs.length - ids.length };
-}
