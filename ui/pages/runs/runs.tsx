@@ -97,8 +97,8 @@ function Empty({ filter }: { filter: Filter }) {
   return isFiltered(filter) ? (
     <Nothing
       why={
-        "No run is like this. A text is looked for in ids and in the first 80 characters of commands, and not " +
-        "in output. Runs that ended long ago are not kept."
+        "No run is like this. A text is looked for in ids and in the first 80 characters of commands, and " +
+        "not in output. Runs that ended long ago are not kept."
       }
     />
   ) : (

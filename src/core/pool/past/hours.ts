@@ -17,7 +17,7 @@ export const HOURS_KEPT = 720;
 const MAX_SAMPLES = 60;
 
 /** The counters whose growth in an hour is kept. */
-const TALLIED = /^(ended|created|boot|disappeared) |^(restarts|spent|exits failed|start times|start seconds)$/;
+const TALLIED = /^(ended|created|boot|disappeared) |^(restarts|spent|exits failed|start (times|seconds))$/;
 
 /** The open hour of a pool that is made now: all of its counters are 0. */
 export function firstHour(now: Instant): OpenHour {

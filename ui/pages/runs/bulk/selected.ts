@@ -2,7 +2,7 @@
 import type { RunSummary } from "../../../../src/generated/api.ts";
 import { type AnswerOf, ask, type InputOf } from "../../../api/send.ts";
 import { silentPools } from "../../../parts/lists/silent.tsx";
-import { IncompleteError } from "../../../parts/problem.tsx";
+import { IncompleteError } from "../../../parts/unsure.ts";
 import type { Selection } from "../click.ts";
 import { type Filter, queryFor } from "../filter.ts";
 import { type Found, type Gathering, gathered } from "./gathered.ts";
