@@ -2,6 +2,7 @@
 import type { ListedWorker } from "../../src/generated/api.ts";
 import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { type AnswerOf, ask, type InputOf } from "../api/send.ts";
+import { InUse } from "../parts/in-use.tsx";
 import { Parts } from "../parts/lists/cursor.tsx";
 import { Scroll } from "../parts/lists/scroll.tsx";
 import { Heads } from "../parts/lists/table.tsx";
@@ -104,7 +105,7 @@ export function WorkerTable({ items }: { items: readonly ListedWorker[] }) {
   return (
     <Scroll label="Workers">
       <table>
-        <Heads of={["State", "Worker", "Type", "Runs", "Asked", "Price", "Why"]} />
+        <Heads of={["State", "Worker", "Type", "Runs", "In use", "Asked", "Price", "Why"]} />
         <tbody>
           {items.map((listed) => (
             <Row key={listed.id} listed={listed} />
@@ -128,6 +129,9 @@ function Row({ listed }: { listed: ListedWorker }) {
       </td>
       <td>{worker.instanceType}</td>
       <td>{worker.runs.length}</td>
+      <td>
+        <InUse of={worker} />
+      </td>
       <td>
         <Moment at={worker.askedAt} />
       </td>

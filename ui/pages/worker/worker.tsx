@@ -2,6 +2,7 @@
 import type { WorkerStatus } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { Actions } from "../../parts/act.tsx";
+import { InUse } from "../../parts/in-use.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
 import { Heads } from "../../parts/lists/table.tsx";
 import { perHour } from "../../parts/price.ts";
@@ -76,6 +77,10 @@ function Facts({ worker }: { worker: WorkerStatus }) {
       </dd>
       <dt>Machine</dt>
       <dd>{worker.own ? "self-hosted" : (worker.instance ?? "none yet")}</dd>
+      <dt>In use</dt>
+      <dd>
+        <InUse of={worker} />
+      </dd>
       <dt>Price</dt>
       <dd>{perHour(worker.price)}</dd>
       <dt>When idle</dt>
