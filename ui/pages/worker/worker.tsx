@@ -17,6 +17,7 @@ import { useRate } from "../../store/rate.ts";
 import { historyHref } from "../events/filter.ts";
 import { actionsOf } from "./actions.ts";
 import { Boot, History } from "./boot.tsx";
+import { Console } from "./console.tsx";
 
 /** The page `/ui/workers/{id}`. */
 export function Worker({ item: id = "" }: { item: string | undefined }) {
@@ -56,6 +57,7 @@ export function Worker({ item: id = "" }: { item: string | undefined }) {
           <RunsOn worker={worker} />
           <Prices worker={worker} />
           <Boot worker={worker} />
+          <Console worker={worker} />
           <History events={worker.events} />
         </Settled>
       )}
