@@ -13,6 +13,7 @@ import { addAttach } from "./verbs/attach.ts";
 import { addAudit } from "./verbs/audit.ts";
 import { addBackup } from "./verbs/backup.ts";
 import { addCompletion } from "./verbs/completion.ts";
+import { addConsole } from "./verbs/console.ts";
 import { addContext } from "./verbs/contexts.ts";
 import { addCp } from "./verbs/cp.ts";
 import { addDebug } from "./verbs/debug.ts";
@@ -131,6 +132,7 @@ function addVerbs(program: Command, io: Io, exitWith: (code: number) => void): v
   addRm(program, io, exitWith);
   addWhy(program, io);
   addWorkers(program, io);
+  addConsole(program, io);
   addMachineVerbs(program, io, exitWith);
   addEnroll(program, io);
   addPools(program, io, exitWith);

@@ -84,6 +84,10 @@ export function workersOf(target: Target) {
 
     why: (id: string, options?: CallOptions) => ask(target, "explainWorker", { path: { id } }, options),
 
+    /** The end of what the console of its machine has shown, where its provider has one. */
+    console: (id: string, options?: CallOptions) =>
+      ask(target, "getWorkerConsole", { path: { id } }, options),
+
     /** Keeps the worker, but gives it no new runs. Neither idle time nor a timeout ends a held worker. */
     hold: setBehavior("holdWorker"),
 

@@ -1,5 +1,6 @@
 // What does `drover top` draw of a pool, on a screen of any size?
 import type { QueuedRun, RunSummary, WorkerSummary } from "../../client/types.ts";
+import { filledCells, type InUse, inUse } from "../../src/shared/cloud/in-use.ts";
 import { money } from "../../src/shared/cloud/money.ts";
 import { costsText, holdOffText, machinesText, workerStateText } from "../terminal/pool-text.ts";
 import { briefDuration, cut, elapsed, printable, table, wrap } from "../terminal/text.ts";
@@ -43,6 +44,9 @@ const MOST_OF_SUMMARY = 0.4;
 const ROOMY_ROWS = 20;
 /** The part of a line that an id may take. */
 const MOST_OF_ID = 3;
+
+/** How long the bar is that shows how full a machine is. */
+const BAR_CELLS = 4;
 
 /** What somebody must look at, which is red. */
 const ALARMING = ["Trouble", "Held off"];
@@ -130,7 +134,7 @@ function listsOf({ running, pending, workers, queue }: Look, now: number): List[
     },
     {
       title: "WORKERS",
-      headings: ["STATE", "RUNS", "PRICE", "AGE", "WHY"],
+      headings: ["STATE", "RUNS", "CPUS", "MEMORY", "PRICE", "AGE", "WHY"],
       items: workers.map((worker) => ({ id: worker.id, cells: workerCells(worker, now) })),
     },
   ];
@@ -145,13 +149,23 @@ function waitCells({ worker }: RunSummary, queued: QueuedRun | undefined): [stri
 function workerCells(worker: WorkerSummary, now: number): string[] {
   const { idleBehavior, price, runs, askedAt, reason } = worker;
   const state = workerStateText(worker);
+  const [cpus, memory] = inUse(worker);
   return [
     idleBehavior === "run" ? state : `${state} (${idleBehavior})`,
     String(runs.length),
+    useCell(cpus),
+    useCell(memory),
     price === null ? "unknown" : money(price),
     elapsed(askedAt, now),
     reason,
   ];
+}
+
+/** How full a machine is, as a bar and in numbers; empty if that is unknown. */
+function useCell(part: InUse | undefined): string {
+  if (part === undefined) return "";
+  const filled = filledCells(part, BAR_CELLS);
+  return `${"█".repeat(filled)}${"░".repeat(BAR_CELLS - filled)} ${part.usedText}/${part.ofText}`;
 }
 
 function listLines(lists: readonly List[], { chosen }: Shown, canvas: Canvas): string[] {

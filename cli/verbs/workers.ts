@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import type { WorkerState, WorkerStatus, WorkerSummary } from "../../client/types.ts";
+import { inUse } from "../../src/shared/cloud/in-use.ts";
 import { money } from "../../src/shared/cloud/money.ts";
 import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { formatSize } from "../../src/shared/size.ts";
@@ -98,6 +99,7 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
       "Resources",
       `${vcpus} CPUs, ${formatSize(memoryBytes)} memory, ${formatSize(diskBytes)} disk, ${gpus} GPUs`,
     ],
+    ["In use", useText(worker)],
     ["Runs", worker.runs.join(" ")],
     ["Kept", keptLine(worker)],
     ["Idle for", worker.idleSince === null ? "" : elapsed(worker.idleSince, now)],
@@ -118,6 +120,13 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
   const part = (name: string, lines: string[]) =>
     lines.length === 0 ? "" : `\n${bold(name)}\n${lines.join("")}`;
   return fields(top, bold) + part("Boot", boot) + part("Events", events);
+}
+
+/** What its runs have reserved; empty if that is unknown. */
+function useText(worker: WorkerStatus): string {
+  const [cpus, memory] = inUse(worker);
+  if (cpus === undefined || memory === undefined) return "";
+  return `${cpus.usedText} of ${cpus.ofText} CPUs, ${memory.usedText} of ${memory.ofText} memory`;
 }
 
 /** Further machines with the worker's name; empty if there are none. */

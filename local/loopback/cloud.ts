@@ -11,6 +11,7 @@ import { endTree } from "../runtime/end-processes.ts";
 import { endText } from "../runtime/watch-runtime.ts";
 import { pathIn } from "../state/names.ts";
 import { makeCgroup } from "./cgroup.ts";
+import { consoleLogIn, readTail } from "./console-log.ts";
 import { launch } from "./launch.ts";
 import { cgroupName, type Entry, type Places, readLedger, writeCopy, writeLedger } from "./ledger.ts";
 import { instancesBelow, markOf, rootBelow } from "./marks.ts";
@@ -111,6 +112,14 @@ export class LoopbackCloud {
     if (entry === undefined) return false;
     void this.#end(entry).then(() => this.#removeDir(id));
     return true;
+  }
+
+  /**
+   * The end of what an instance has written, at most so many bytes. Undefined: there is no such instance, or
+   * its directory is gone.
+   */
+  console(id: string, mostBytes: number): { text: string; truncated: boolean } | undefined {
+    return this.#entries.has(id) ? readTail(consoleLogIn(this.#dirOf(id)), mostBytes) : undefined;
   }
 
   /** Replaces the tags. False if there is no instance with this id. */

@@ -67,8 +67,9 @@ export const Faults = z.strictObject({
 });
 export type Faults = z.infer<typeof Faults>;
 
-/** The calls of an honest cloud. */
-export type Cloud = Pick<LoopbackCloud, "create" | "list" | "destroy" | "retag">;
+/** The calls of an honest cloud. It need not have consoles. */
+export type Cloud = Pick<LoopbackCloud, "create" | "list" | "destroy" | "retag"> &
+  Partial<Pick<LoopbackCloud, "console">>;
 
 /** The parameters of a listing. */
 interface ListRequest {
@@ -136,6 +137,10 @@ export class FaultyCloud {
     else this.#stuck.delete(id);
     if (!sticks && !this.#strikes("ignoredDestroys")) return this.#cloud.destroy(id);
     return this.#cloud.list().some((instance) => instance.id === id);
+  }
+
+  console(id: string, mostBytes: number): ReturnType<LoopbackCloud["console"]> {
+    return this.#cloud.console?.(id, mostBytes);
   }
 
   retag(id: string, tags: Record<string, string>): boolean {

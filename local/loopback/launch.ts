@@ -5,6 +5,7 @@ import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFilesLimit } from "../../posix/open-files.ts";
 import type { CreateInstance } from "../../src/schema/provider.ts";
+import { consoleLogIn } from "./console-log.ts";
 import { MARK } from "./marks.ts";
 
 /**
@@ -28,7 +29,7 @@ export function launch(
   mkdirSync(temporary, { recursive: true, mode: 0o700 });
   const userData = join(dir, "user-data");
   writeFileSync(userData, request.userData, { mode: 0o600 });
-  const consoleLog = openSync(join(dir, "console.log"), "a", 0o600);
+  const consoleLog = openSync(consoleLogIn(dir), "a", 0o600);
   try {
     const limit = String(openFilesLimit());
     const entrance = cgroup === undefined ? "/dev/null" : join(cgroup, "cgroup.procs");

@@ -2,6 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { z } from "zod";
+import { CONSOLE_READ_BYTES } from "../../src/providers/provider.ts";
 import { fieldErrors } from "../../src/schema/field-errors.ts";
 import { CreateInstance } from "../../src/schema/provider.ts";
 import { type Cloud, Faults, FaultyCloud, LostAnswer } from "./faults.ts";
@@ -97,6 +98,8 @@ async function route(cloud: FaultyCloud, request: IncomingMessage): Promise<unkn
         return cloud.create(await bodyOf(request, CreateInstance));
       case "GET ":
         return cloud.list({ tag: tagOf(url), cursor: url.searchParams.get("cursor") ?? undefined });
+      case "GET /{id}/console":
+        return shown(cloud.console(id ?? "", CONSOLE_READ_BYTES), id);
       case "DELETE /{id}":
         return found(cloud.destroy(id ?? ""), id);
       case "PUT /{id}/tags":
@@ -108,6 +111,11 @@ async function route(cloud: FaultyCloud, request: IncomingMessage): Promise<unkn
     return cloud.faults;
   }
   throw invalid(404, `There is no ${request.method} ${url.pathname} in the provider contract.`);
+}
+
+function shown(console: object | undefined, id: string | undefined): object {
+  if (console === undefined) throw invalid(404, `There is no console of an instance ${id}.`);
+  return console;
 }
 
 function found(is: boolean, id: string | undefined): object {

@@ -67,3 +67,10 @@ export interface OfferedPrice {
 export type PricesAnswer =
   | { kind: "prices"; prices: OfferedPrice[] }
   | { kind: "failed"; failure: ProviderFailure };
+
+/** The end of what a machine's console has shown. `none`: why there is none to show. */
+export type ConsoleAnswer =
+  /** `isCut`: there was more before `text`. `updatedAt`: as of when it is, in RFC 3339; null: unknown. */
+  | { kind: "console"; text: string; isCut: boolean; updatedAt: string | null }
+  | { kind: "none"; text: string }
+  | { kind: "failed"; failure: ProviderFailure };

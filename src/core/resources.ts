@@ -50,6 +50,22 @@ export function subtract(left: Resources & { shared: boolean }, need: Resources)
   if (need.vcpus === 0) left.shared = true;
 }
 
+/**
+ * What runs reserve of their machine together. Runs that ask for no vCPU reserve the one that they share
+ * (pool.md#fit).
+ */
+export function reservedBy(needs: readonly Resources[]): Resources {
+  const sharesVcpu = needs.some(({ vcpus }) => vcpus === 0);
+  const reserved = { ...NO_RESOURCES, vcpus: sharesVcpu ? 1 : 0 };
+  for (const { vcpus, memoryBytes, diskBytes, gpus } of needs) {
+    reserved.vcpus = addVcpus(reserved.vcpus, vcpus);
+    reserved.memoryBytes += memoryBytes;
+    reserved.diskBytes += diskBytes;
+    reserved.gpus += gpus;
+  }
+  return reserved;
+}
+
 /** Whether `need` fits onto a machine with `total`, in addition to `used`. */
 export function fitsInto(
   total: Resources,

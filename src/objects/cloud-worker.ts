@@ -9,15 +9,8 @@ import type { Kill } from "../core/worker/life/kill.ts";
 import { type WorkerEvent, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { statusOf, whyOf } from "../core/worker/read/status.ts";
 import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/read/usage.ts";
-import {
-  type ExistingWorker,
-  isLivePlacement,
-  loadedWorker,
-  type PlacementRow,
-  TRACKED_OF_PLACEMENTS,
-  type WorkerRecord,
-  type WorkerState,
-} from "../core/worker/state.ts";
+import type { ExistingWorker, PlacementRow, WorkerRecord, WorkerState } from "../core/worker/state.ts";
+import { isLivePlacement, loadedWorker, TRACKED_OF_PLACEMENTS } from "../core/worker/state.ts";
 import { AGENT } from "../generated/agent-bundle.ts";
 import type { HostSecrets } from "../schema/access/secret.ts";
 import { type HostSetup, type Orders, Report } from "../schema/host.ts";
@@ -28,6 +21,7 @@ import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import type { CloudWorkerStub, Env } from "./env.ts";
 import { Cloud, timed } from "./host/cloud.ts";
+import { MachineConsole } from "./host/console.ts";
 import { exchange, existingWorker } from "./host/exchange.ts";
 import { HostAuth } from "./host/host-auth.ts";
 import { bootReportOf, parsedBody, reportOf, secretsHanded, secretsWanted } from "./host/host-calls.ts";
@@ -64,6 +58,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   });
   readonly #actor = this.#shell.actor;
   readonly #cloud = new Cloud(this.env);
+  readonly #console = new MachineConsole(this.env, this.#cloud, droverNow);
   readonly #pace = new HostPace(this.#actor, droverNow);
   readonly #auth = new HostAuth(this.#actor, this.#name, this.env, this.#pace);
   readonly #session = new HostSocketSession(this.#actor, () => socketsOf(this.ctx), droverNow);
@@ -177,6 +172,11 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   async why(run?: string): Promise<Why> {
     this.#enter();
     return whyOf(this.#living(), droverNow(), run);
+  }
+
+  async console(): ReturnType<CloudWorkerStub["console"]> {
+    this.#enter();
+    return this.#console.read(this.#living());
   }
 
   async usage(run: string): Promise<RunUsage | null> {

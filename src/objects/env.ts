@@ -2,6 +2,7 @@
 import type { Via } from "../core/audit/via.ts";
 import type { RunUsage } from "../core/worker/read/usage.ts";
 import type { Why } from "../schema/why.ts";
+import type { Millis } from "../shared/machine.ts";
 import type { Mailbox } from "./messages/post.ts";
 import type { AllocationApi, CloudWorkerApi, PoolApi } from "./rpc.ts";
 import type { WebhookApi } from "./webhooks/api.ts";
@@ -27,6 +28,8 @@ export interface PoolStub extends PoolApi, Mailbox<"pool"> {
   poke(all: boolean): Promise<void>;
   /** Why a run of this pool waits. Null: the run does not wait. */
   explain(run: string): Promise<Why | null>;
+  /** Takes a call to the provider for a person: 0, or how long to wait instead (clouds.md#console). */
+  takeCall(): Promise<Millis>;
   /** Counts invariants that a step of an object of this pool has broken. */
   violated(machine: string, count: number): Promise<void>;
 }

@@ -7,19 +7,14 @@ import { poolInbox } from "../core/pool/inbox.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
 import type { HourRow } from "../core/pool/past/hour-record.ts";
+import { takeCall } from "../core/pool/provider/asked-calls.ts";
 import { eventsAfter, hasEvents } from "../core/pool/read/events.ts";
 import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/read/lists.ts";
 import { metricsOf } from "../core/pool/read/metrics.ts";
 import { listedRun } from "../core/pool/read/run-costs.ts";
 import { explainRun, poolView } from "../core/pool/read/views.ts";
-import {
-  isLiveRun,
-  isLiveWorker,
-  type PoolRecord,
-  type RunRow,
-  runKey,
-  type WorkerRow,
-} from "../core/pool/record.ts";
+import type { PoolRecord, RunRow, WorkerRow } from "../core/pool/record.ts";
+import { isLiveRun, isLiveWorker, runKey } from "../core/pool/record.ts";
 import { type Configured, isRemoved, type PoolState, tablesOf } from "../core/pool/state.ts";
 import { Rows } from "../core/rows.ts";
 import type { ListedWorker, PoolView, WorkerStateName } from "../schema/pool.ts";
@@ -123,6 +118,10 @@ export class Pool extends DurableObject<Env> implements PoolStub {
 
   async explain(run: string): Promise<Why | null> {
     return explainRun(this.#entered(), run, this.#shell.now());
+  }
+
+  async takeCall(): Promise<number> {
+    return takeCall(this.#entered(), this.#shell.now());
   }
 
   async view(): Promise<PoolView> {

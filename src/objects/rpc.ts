@@ -16,6 +16,7 @@ import type { HostSecrets } from "../schema/access/secret.ts";
 import type { HostSetup, Orders } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type { PoolEventList } from "../schema/pool/changes.ts";
+import type { WorkerConsole } from "../schema/pool/console.ts";
 import type { PoolHistory } from "../schema/pool/history.ts";
 import type { GoneWorkers, PoolSamples, PoolTallies } from "../schema/pool/past.ts";
 import type { ListedWorker, PoolView, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
@@ -337,6 +338,8 @@ export interface CloudWorkerApi {
   fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;
+  /** The end of its machine's console. Codes: `no_console`, `busy`, `unavailable` (clouds.md#console). */
+  console(): Promise<WorkerConsole>;
   /** Sets what the worker does when it is idle. Any behavior but `run` also keeps new runs off the worker. */
   setBehavior(behavior: IdleBehavior, by: string, via?: Via): Promise<WorkerStatus>;
   kill(request: Kill & Caused): Promise<WorkerStatus>;

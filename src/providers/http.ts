@@ -1,6 +1,7 @@
 // How is a provider behind an HTTP service called, and what do its answers mean?
 import { z } from "zod";
 import type {
+  ConsoleAnswer,
   CreateAnswer,
   DestroyAnswer,
   FindAnswer,
@@ -9,7 +10,13 @@ import type {
 } from "../core/provider-answers.ts";
 import { jsonOf } from "../schema/json.ts";
 import type { HttpConfig } from "../schema/pool/provider-config.ts";
-import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
+import {
+  ConsoleText,
+  type CreateInstance,
+  Instance,
+  ProviderProblem,
+  UnreadPage,
+} from "../schema/provider.ts";
 import { MAX_TEXT_CHARS } from "../shared/limits.ts";
 import { gapOf, listPages, type ReadPage } from "./pages.ts";
 import type { KnownMachine, Provider } from "./provider.ts";
@@ -48,7 +55,13 @@ function classOf(status: number): ProviderFailure["class"] {
 }
 
 type Called = Answered | { failure: ProviderFailure };
-type Call = (method: string, path: string, body?: object) => Promise<Called>;
+/** `taken`: statuses that are answers, besides those of success. */
+type Call = (method: string, path: string, body?: object, taken?: readonly number[]) => Promise<Called>;
+
+/** A machine of DELETE that the service does not know. */
+const NO_MACHINE: readonly number[] = [404];
+/** No such machine, or no such call: services need not have it. */
+const NO_CONSOLE: readonly number[] = [404, 405, 501];
 
 /** A provider whose secret is at hand. */
 export type KnownProvider = HttpConfig & { secret: string };
@@ -81,10 +94,24 @@ export function httpProvider(
     },
     async destroy({ id }: KnownMachine): Promise<DestroyAnswer> {
       if (id === null) return { kind: "asked" };
-      const called = await within((call) => call("DELETE", `/instances/${encodeURIComponent(id)}`));
+      const called = await within((call) =>
+        call("DELETE", `/instances/${encodeURIComponent(id)}`, undefined, NO_MACHINE),
+      );
       // 404 counts like 200. Neither proves that the machine is gone.
       if ("failure" in called) return { kind: "failed", failure: called.failure };
       return called.status === 404 ? { kind: "asked", unknown: true } : { kind: "asked" };
+    },
+    async console({ id }): Promise<ConsoleAnswer> {
+      const path = `/instances/${encodeURIComponent(id)}/console`;
+      const called = await within((call) => call("GET", path, undefined, NO_CONSOLE));
+      if ("failure" in called) return { kind: "failed", failure: called.failure };
+      if (NO_CONSOLE.includes(called.status)) {
+        return { kind: "none", text: `the pool's provider has no console of ${id} to show` };
+      }
+      const read = parsed(ConsoleText, called.body, veil);
+      if ("fault" in read) return unreadable("GET /instances/{id}/console", read.fault);
+      const { text, truncated: isCut } = read.data;
+      return { kind: "console", text, isCut, updatedAt: null };
     },
   };
 }
@@ -134,13 +161,13 @@ function nameOf(machine: unknown, veil: Veil): string {
 function callerOf(config: KnownProvider, now: () => number, signal: AbortSignal, veil: Veil): Call {
   const service = config.url;
   const headers = { authorization: `Bearer ${config.secret}`, "content-type": "application/json" };
-  return async (method, path, body) => {
+  return async (method, path, body, taken = []) => {
     const url = `${service.replace(/\/$/, "")}${path}`;
     const request = { service, method, url, headers, body: body && JSON.stringify(body), veil };
     const answered = await callOnce(request, signal);
     if ("failure" in answered) return answered;
     const { status } = answered;
-    const isTaken = (status >= 200 && status < 300) || (method === "DELETE" && status === 404);
+    const isTaken = (status >= 200 && status < 300) || taken.includes(status);
     return isTaken ? answered : { failure: classify(answered, now(), veil) };
   };
 }

@@ -1,5 +1,6 @@
 // What does Drover need from a cloud? Create, list, find and destroy (host-protocol.md#provider-contract).
 import type {
+  ConsoleAnswer,
   CreateAnswer,
   DestroyAnswer,
   FindAnswer,
@@ -21,6 +22,12 @@ export interface KnownMachine {
 }
 
 /**
+ * How much of a console is asked for: twice of what readers get, so that no secret is cut where the text of
+ * readers begins.
+ */
+export const CONSOLE_READ_BYTES = 32_768;
+
+/**
  * A cloud. Every call resolves with a result or a classified failure; it never throws because of what a cloud
  * does. Whether a failed call took effect can only be observed (host-protocol.md#provider-contract). One call
  * of these makes at most one call to the cloud that can create a machine, and repeats nothing by itself.
@@ -38,6 +45,11 @@ export interface Provider {
   destroy(machine: KnownMachine): Promise<DestroyAnswer>;
   /** What these types, by the provider's names, cost now. Absent: the provider does not say. */
   prices?(types: readonly { type: string; spot: boolean }[]): Promise<PricesAnswer>;
+  /**
+   * The end of a machine's console, at least `CONSOLE_READ_BYTES` if there is so much. Absent: the cloud has
+   * none that a program can read (clouds.md#console).
+   */
+  console?(machine: KnownMachine & { id: string }): Promise<ConsoleAnswer>;
 }
 
 /**
@@ -60,5 +72,5 @@ export function userDataFault(
 export function failing(failure: ProviderFailure): Provider {
   const failed = async () => ({ kind: "failed", failure }) as const;
   const unsure = async () => ({ kind: "unsure", text: failure.text }) as const;
-  return { create: failed, list: failed, find: unsure, destroy: failed, prices: failed };
+  return { create: failed, list: failed, find: unsure, destroy: failed, prices: failed, console: failed };
 }

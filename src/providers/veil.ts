@@ -2,8 +2,8 @@
 
 /** Replaces each secret. */
 const VEILED = "[secret]";
-/** Any enrollment code, even if it was made for another call. */
-export const CODES = /drvc_[\w.~-]+/g;
+/** Any enrollment code, and any token of a boot, even if it was made for another call. */
+export const CODES = /drv[bc]_[\w.~-]+/g;
 /** Shorter base64 forms of a secret are not removed: they reveal nothing, and may occur by chance. */
 const LEAST_BASE64_CHARS = 8;
 
@@ -12,8 +12,9 @@ export type Veil = (text: string) => string;
 
 /**
  * Makes a function that removes these secrets from a text, whether they are plain, escaped for JSON, URLs or
- * HTML, or within base64. It also removes every enrollment code. It is needed because a service may repeat
- * what it was sent, and its texts are stored and shown. Apply the function before a text is cut.
+ * HTML, or within base64. It also removes every enrollment code and every token of a boot. It is needed
+ * because a service may repeat what it was sent, and its texts are stored and shown. Apply the function
+ * before a text is cut.
  */
 export function veilOf(secrets: readonly string[]): Veil {
   const known = [...new Set(secrets.filter((secret) => secret !== "").flatMap(formsOf))];

@@ -1,6 +1,7 @@
-// The routes of workers: list, read, why, hold, drain, resume, kill (api.md#workers).
+// The routes of workers: list, read, why, console, hold, drain, resume, kill (api.md#workers).
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
+import { WorkerConsole } from "../schema/pool/console.ts";
 import { KillRequest, WorkerList, WorkerStateName, WorkerStatus } from "../schema/pool.ts";
 import { Why } from "../schema/why.ts";
 import { WORKER_STATES } from "../shared/run-state.ts";
@@ -57,6 +58,20 @@ const why = operation({
   responses: { 200: jsonAnswer("the reason", Why) },
 });
 
+const showConsole = operation({
+  ...ofWorker,
+  method: "get",
+  path: "/v1/workers/{id}/console",
+  operationId: "getWorkerConsole",
+  access: "pools:read",
+  codes: ["unknown_worker", "no_console", "busy", "unavailable"],
+  summary: "The end of what the console of its machine has shown",
+  description:
+    "Its provider is asked, by a call that counts against `maxCloudOpsPerSecond` of the pool. Within 5 s " +
+    "the same answer is given again.",
+  responses: { 200: jsonAnswer("the end of the console", WorkerConsole) },
+});
+
 /** The verbs that set the idle behavior of a worker (workers.md#idle-behaviors). */
 const BEHAVIORS = [
   {
@@ -104,6 +119,9 @@ export function workerRoutes(app: EdgeApp): void {
   });
   app.openapi(read, async (c) => c.json(await c.var.objects.worker(c.req.valid("param").id).read(), 200));
   app.openapi(why, async (c) => c.json(await c.var.objects.worker(c.req.valid("param").id).why(), 200));
+  app.openapi(showConsole, async (c) => {
+    return c.json(await c.var.objects.worker(c.req.valid("param").id).console(), 200);
+  });
   for (const { verb, behavior, summary } of BEHAVIORS) {
     app.openapi(
       operation({

@@ -271,6 +271,10 @@ export const WorkerSummary = z
       .nullable()
       .describe("per hour: the provider's price, or else the type's list price; null: unknown"),
     resources: MachineResources,
+    used: MachineResources.optional().describe(
+      "what the runs on it have reserved of `resources`, however much of that they need; absent: the " +
+        "machine may have runs of other projects",
+    ),
     runs: z.array(z.string()),
     kept: z
       .array(KeptRun)

@@ -95,3 +95,6 @@ export const ProviderProblem = z.object({
   retryAfterMs: z.number().min(0).optional(),
 });
 export type ProviderProblem = z.infer<typeof ProviderProblem>;
+
+/** The end of a machine's console, as a service shows it. `truncated`: there was more before it. */
+export const ConsoleText = z.object({ text: z.string(), truncated: z.boolean().default(false) });

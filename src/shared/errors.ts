@@ -28,6 +28,7 @@ export const STATUS_OF_CODE = {
   unknown_trust_rule: 404,
   unknown_secret: 404,
   unknown_project: 404,
+  no_console: 404,
   method_not_allowed: 405,
   run_exists: 409,
   not_running: 409,

@@ -26,7 +26,15 @@ test("it shows the pool, what runs, what waits and why, and the machines (cli.md
   const look = lookOf({
     running: [running("build-17")],
     pending: [pending("build-18", "w-1"), pending("build-19")],
-    workers: [worker("w-1", { state: "running", runs: ["build-17", "build-18"], reason: "it has 2 runs" })],
+    workers: [
+      worker("w-1", {
+        state: "running",
+        runs: ["build-17", "build-18"],
+        resources: { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 1, gpus: 0 },
+        used: { vcpus: 1.5, memoryBytes: 2 ** 28, diskBytes: 0, gpus: 0 },
+        reason: "it has 2 runs",
+      }),
+    ],
     queue: [queued("build-19", 1)],
   });
   expect(picture(look, { now: NOW + 5_000 }, ENDLESS)).toEqual([
@@ -42,8 +50,8 @@ test("it shows the pool, what runs, what waits and why, and the machines (cli.md
     "  build-18   10m5s         placed on w-1",
     "  build-19   10m5s  1      max_instances: no machine has capacity (1 running)",
     "",
-    "WORKERS (1)  STATE    RUNS  PRICE  AGE    WHY",
-    "  w-1        running  2     0.050  1h30m  it has 2 runs",
+    "WORKERS (1)  STATE    RUNS  CPUS        MEMORY            PRICE  AGE    WHY",
+    "  w-1        running  2     ██░░ 1.5/4  █░░░ 256MiB/8GiB  0.050  1h30m  it has 2 runs",
   ]);
 });
 

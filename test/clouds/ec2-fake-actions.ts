@@ -13,6 +13,7 @@ export const ACTIONS: Readonly<Record<string, Do>> = {
   },
   DescribeInstances: (cloud, _tokens, params) => describeInstances(cloud, params),
   TerminateInstances: (cloud, _tokens, params) => terminateInstances(cloud, params),
+  GetConsoleOutput: (cloud, _tokens, params) => getConsoleOutput(cloud, params),
   DescribeSpotPriceHistory: (cloud, _tokens, params) => describeSpotPriceHistory(cloud, params),
   DescribeImages: (cloud, _tokens, params) => describeImages(cloud, params),
   DescribeInstanceTypes: (cloud, _tokens, params) => describeInstanceTypes(cloud, params),
@@ -140,6 +141,23 @@ function terminateInstances(cloud: Ec2Cloud, params: Params): Content {
     return { instanceId: instance.id, currentState: stateNode(instance.state), previousState };
   });
   return { instancesSet: changes };
+}
+
+/** Only some types of machines show their latest output. What is kept is 64 KiB. */
+function getConsoleOutput(cloud: Ec2Cloud, params: Params): Content {
+  const [instance] = named(cloud, [params.need("InstanceId")]);
+  if (instance === undefined) throw new Error("one id names one machine");
+  if (params.get("Latest") === "true" && !cloud.hasLatestConsole) {
+    throw new Ec2Fault(
+      "UnsupportedOperation",
+      "This instance type does not support retrieving the latest console logs",
+    );
+  }
+  const { id: instanceId } = instance;
+  const console = cloud.consoles.get(instanceId);
+  const timestamp = new Date(cloud.now).toISOString();
+  if (console === undefined) return { instanceId, timestamp };
+  return { instanceId, timestamp, output: Buffer.from(console).subarray(-65_536).toString("base64") };
 }
 
 /** The latest prices, an older one of each, and those of another system. */

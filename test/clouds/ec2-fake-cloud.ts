@@ -219,6 +219,10 @@ export class Ec2Cloud {
   };
   /** How many vCPUs Service Quotas says that the account may have. Nothing is refused because of it. */
   readonly serviceQuotas: Record<string, number> = { "L-1216C47A": 64, "L-34B43A08": 64 };
+  /** What the consoles of machines have shown, by id. */
+  readonly consoles = new Map<string, string | Uint8Array>();
+  /** Whether machines are of a type that shows its latest output. */
+  hasLatestConsole = true;
   readonly securityGroups = ["sg-00000001", "sg-00000002"];
   readonly profiles = ["drover-machines"];
   readonly #options: Required<Pick<Ec2Options, "bootMs" | "endMs">> & Ec2Options;

@@ -60,6 +60,8 @@ export class GceCloud extends FakeCloud {
   /** Calls that were too many, as Google counts them. */
   readonly overRate: string[] = [];
   readonly operations = new Map<string, Operation>();
+  /** What machines have written to their first serial port, by id. */
+  readonly consoles = new Map<string, string>();
   /** How long an insert takes until its operation is done. */
   insertMs = 0;
   /** The next inserts end so, after a 200. `preempted`: the machine stays, stopped. */
@@ -155,12 +157,28 @@ function respond(cloud: GceCloud, request: FakeRequest): FakeAnswer {
     const what = `projects/${PROJECT}/zones/${zone}/instances/${name}`;
     throw fault(404, "notFound", `The resource '${what}' was not found`);
   }
+  if (method === "GET" && verb === "serialPort") return serialPort(cloud, machine, request);
   if (method === "GET") return { status: 200, body: shown(cloud, machine) };
   if (method !== "DELETE") throw fault(404, "notFound", "Not Found");
   if (machine.isProtected)
     throw fault(400, "invalid", "Resource cannot be deleted if it's protected against deletion");
   cloud.stop(machine);
   return { status: 200, body: operation(cloud, start(cloud, zone, machine.name, 0, [])) };
+}
+
+/** A negative `start` counts from the end. Of what is longer than 1 MiB the beginning is gone. */
+function serialPort(cloud: GceCloud, { id }: FakeMachine, { query }: FakeRequest): FakeAnswer {
+  const permission = "compute.instances.getSerialPortOutput";
+  if (cloud.denied.has(permission)) {
+    throw fault(403, "forbidden", `Required '${permission}' permission for '${id}'`);
+  }
+  if (query.get("port") !== "1") throw fault(400, "invalid", "Invalid value for field 'port'");
+  const all = Buffer.from(cloud.consoles.get(id) ?? "");
+  const start = Number(query.get("start") ?? "0");
+  const from = start < 0 ? Math.max(0, all.length + start) : start;
+  const contents = all.subarray(from).toString();
+  const places = { start: String(from), next: String(all.length) };
+  return { status: 200, body: { kind: "compute#serialPortOutput", contents, ...places } };
 }
 
 /** Which of these permissions the account has. */

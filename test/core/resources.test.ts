@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { accommodates, fitsInto, remaining, subtract } from "../../src/core/resources.ts";
+import { accommodates, fitsInto, remaining, reservedBy, subtract } from "../../src/core/resources.ts";
 import type { Resources } from "../../src/schema/common.ts";
 
 const NONE: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
@@ -33,6 +33,22 @@ describe("zero-vCPU packing (pool.md#fit)", () => {
     subtract(left, NONE);
     expect(left).toMatchObject({ vcpus: 7, shared: true });
   });
+});
+
+describe("what runs have reserved (pool.md#fit)", () => {
+  const some = { vcpus: 0.1, memoryBytes: 100, diskBytes: 10, gpus: 1 };
+  test.each<[string, Resources[], Resources]>([
+    ["nothing without runs", [], NONE],
+    ["the exact sum", [some, { ...some, vcpus: 0.2 }], { ...doubled(some), vcpus: 0.3 }],
+    ["one vCPU for all runs that ask for none", [NONE, NONE], { ...NONE, vcpus: 1 }],
+    ["that one beside those of others", [some, NONE], { ...some, vcpus: 1.1 }],
+  ])("is %s", (_what, needs, reserved) => {
+    expect(reservedBy(needs)).toEqual(reserved);
+  });
+
+  function doubled({ vcpus, memoryBytes, diskBytes, gpus }: Resources): Resources {
+    return { vcpus: 2 * vcpus, memoryBytes: 2 * memoryBytes, diskBytes: 2 * diskBytes, gpus: 2 * gpus };
+  }
 });
 
 describe("each resource must be enough by itself", () => {

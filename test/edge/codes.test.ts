@@ -158,6 +158,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   unknown_project: () => ask("DELETE", "/v1/projects/nobody"),
   project_exists: () => ask("POST", "/v1/projects", { name: "default" }),
   project_in_use: () => ask("DELETE", "/v1/projects/default"),
+  no_console: async () => ask("GET", `/v1/workers/${(await enrolled()).worker}/console`),
   unknown_webhook: () => ask("GET", "/v1/webhooks/nobody"),
   unknown_delivery: async () => {
     await server.json(201, "POST", "/v1/webhooks", { name: "empty", url: RECEIVER });

@@ -350,6 +350,18 @@ describe("a pool (projects.md#pools)", () => {
     expect(workerFor("web", others)).toEqual(workerFor("web", { ...worker, project: null }));
   });
 
+  test("shows what is used of a machine that is the project's own, and of no other one", () => {
+    const used = { vcpus: 3, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+    const worker = { ...listedWorkerOf("w", "both"), runs: ["web.own"], used };
+    const usedFor = (who: string | null, more: object) => workerFor(who, { ...worker, ...more })?.used;
+    expect(usedFor("web", { project: "web" })).toEqual(used);
+    expect(usedFor(null, { project: null, runs: ["ml.secret"] })).toEqual(used);
+    // Nobody can tell from it whether others have runs there.
+    expect(usedFor("web", { project: null })).toBeUndefined();
+    expect(usedFor("web", { project: null, runs: ["web.own", "ml.secret"] })).toBeUndefined();
+    expect(usedFor("web", { project: "web", runs: ["web.own", "ml.left"] })).toBeUndefined();
+  });
+
   test("that is unknown costs no look-up for each question", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const asked = () => edge.calls.filter((call) => call === "registry pools").length;

@@ -5,6 +5,8 @@ import { makeCgroup } from "../../local/loopback/cgroup.ts";
 import { LoopbackCloud } from "../../local/loopback/cloud.ts";
 import { killInstancesBelow } from "../../local/loopback/marks.ts";
 import { openMemoryDir } from "../../posix/memory-dir.ts";
+import { CONSOLE_READ_BYTES } from "../../src/providers/provider.ts";
+import { ConsoleText } from "../../src/schema/provider.ts";
 import { creation, runs, startCloud } from "./support/cloud.ts";
 import { until } from "./support/scratch.ts";
 
@@ -36,6 +38,16 @@ describe("the loopback cloud keeps the provider contract (host-protocol.md#provi
     const { id } = await create("w1", "echo booting; echo trouble >&2; sleep 1000\n");
     await until("both lines are there", async () => (await written(id, "console.log")).includes("trouble"));
     expect(statSync(join(dir, "instances", id, "user-data")).mode & 0o777).toBe(0o600);
+  });
+
+  it("shows the end of what the machine has printed, as long as it is there", async () => {
+    const { create, call } = await startCloud();
+    const { id } = await create("w1", "yes a line of text | head -n 10000; echo the end; sleep 1000\n");
+    const shown = async () => ConsoleText.parse((await call("GET", `/instances/${id}/console`)).body);
+    await until("all is printed", async () => (await shown()).text.endsWith("the end\n"));
+    expect(await shown()).toMatchObject({ truncated: true });
+    expect((await shown()).text).toHaveLength(CONSOLE_READ_BYTES);
+    expect(await call("GET", "/instances/lo-nobody/console")).toMatchObject({ status: 404 });
   });
 
   it("gives the same instance for the same token, however often and at once", async () => {

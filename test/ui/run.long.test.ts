@@ -16,7 +16,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     // The first run of this Drover, for which its machine is made.
     const id = await at.run("sleep 2");
     await at.until(id, "done");
-    const { page, close } = await at.open(`/ui/runs/${id}`);
+    const { page, asked, close } = await at.open(`/ui/runs/${id}`);
     const phases = page.locator(".timeline tbody tr");
     await phases.getByText("machine boots").waitFor();
     expect(await phases.locator("td:first-child").allTextContents()).toEqual([
@@ -30,6 +30,40 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     expect(await running.locator("td").allTextContents()).toEqual([
       ...["running", "main/1.1", expect.stringMatching(/^\d/), took, ""],
     ]);
+    // One question has all of that.
+    const about = asked.filter((path) => /^\/v1\/(workers|runs\/[^/]+(\?|$))/.test(path));
+    expect(about).toEqual([`/v1/runs/${id}?include=boot`]);
+    await close();
+  });
+
+  test("a machine says how much of it is in use, and its console if somebody asks (ui.md#d16)", async () => {
+    const id = await at.run("sleep 1000");
+    await at.until(id, "running");
+    const [worker] = (await at.json(200, "GET", "/v1/workers?state=running")).items;
+    const { page, asked, close } = await at.open("/ui/workers");
+    const text = `${worker.used.vcpus} of ${worker.resources.vcpus} vCPUs`;
+    const row = page.getByRole("row").filter({ hasText: worker.id });
+    await row.getByText(text).waitFor();
+    const bar = row.getByRole("meter", { name: "vCPUs in use" });
+    expect(await bar.evaluate((meter) => ["value", "max"].map((name) => Reflect.get(meter, name)))).toEqual([
+      worker.used.vcpus,
+      worker.resources.vcpus,
+    ]);
+    await row.getByRole("link", { name: worker.id }).click();
+    await page.locator(".facts").getByText(text).waitFor();
+    await page.getByRole("meter", { name: "Memory in use" }).waitFor();
+    const looks = () => asked.filter((path) => path.endsWith("/console")).length;
+    expect(looks()).toBe(0);
+    await page.getByRole("button", { name: "Show console" }).click();
+    await page
+      .getByText("The end of the console")
+      .or(page.getByLabel("The end of the console"))
+      .first()
+      .waitFor();
+    await page.getByText(`drover console ${worker.id}`).waitFor();
+    expect(looks()).toBe(1);
+    await at.json(200, "POST", `/v1/runs/${id}/abort`, {});
+    await at.until(id, "done");
     await close();
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { isBootOver, withBoot } from "../../ui/pages/run/boot.ts";
 import { type Phase, phasesOf } from "../../ui/pages/run/spans.ts";
 
 const at = (second: number) => new Date(second * 1_000).toISOString();
@@ -9,9 +10,9 @@ const attempt = (id: string, from: number | null, to: number | null) => ({
   finishedAt: to === null ? null : at(to),
   exit: null,
 });
-const placement = (epoch: number, from: number) => ({
+const placement = (epoch: number, from: number, worker = "w") => ({
   epoch,
-  worker: "w",
+  worker,
   from: at(from),
   to: null,
   outcome: "open" as const,
@@ -39,10 +40,12 @@ const run = (
     },
   ],
 });
+const MACHINE = { state: "idle" as const, instanceType: "small", price: null, steps: [] };
 const booted = (asked: number, created: number | null, joined: number | null, ready: number | null) => {
   const orNull = (second: number | null) => (second === null ? null : at(second));
   return {
-    id: "w",
+    ...MACHINE,
+    worker: "w",
     askedAt: at(asked),
     createdAt: orNull(created),
     joinedAt: orNull(joined),
@@ -112,7 +115,52 @@ describe("the phases of a run (ui.md#d18)", () => {
         ["preparing", "main/2.1", 50, null],
       ],
     ],
-  ])("%s", (_, of, worker, phases) => {
-    expect(shown(phasesOf(of, worker))).toEqual(phases);
+    [
+      "it was moved to a machine that was made for it: its first wait ended with its first place",
+      run(
+        [placement(1, 12, "old"), placement(2, 50)],
+        [attempt("1.1", 13, 20), attempt("2.1", 51, null)],
+        null,
+      ),
+      booted(22, 30, 40, 49),
+      [
+        ["queued", "", 10, 12],
+        ["requested", "w", 22, 30],
+        ["booting", "w", 30, 40],
+        ["probed", "w", 40, 49],
+        ["preparing", "main/1.1", 12, 13],
+        ["running", "main/1.1", 13, 20],
+        ["preparing", "main/2.1", 50, 51],
+        ["running", "main/2.1", 51, null],
+      ],
+    ],
+  ])("%s", (_, of, boot, phases) => {
+    expect(shown(phasesOf({ ...of, boot }))).toEqual(phases);
+  });
+});
+
+describe("the boot of a run's machine is asked for until it is over (ui.md#d13)", () => {
+  const of = (worker: string, boot?: ReturnType<typeof booted> | null) => ({
+    id: "r",
+    placements: [placement(1, 12, worker)],
+    ...(boot === undefined ? {} : { boot }),
+  });
+  const over = booted(11, 15, 35, 39);
+
+  test.each([
+    ["ready", over, true],
+    ["not ready", booted(11, 15, 35, null), false],
+    ["no machine", null, false],
+    ["not asked for", undefined, false],
+  ])("%s: over %o", (_, boot, isOver) => {
+    expect(isBootOver(of("w", boot))).toBe(isOver);
+  });
+
+  test("an answer without it has it from the answer before, if both are of one run and one machine", () => {
+    expect(withBoot(of("w"), of("w", over)).boot).toEqual(over);
+    expect(withBoot(of("w2"), of("w", over)).boot).toBeUndefined();
+    expect(withBoot({ ...of("w"), id: "other" }, of("w", over)).boot).toBeUndefined();
+    expect(withBoot(of("w", null), of("w", over)).boot).toBeNull();
+    expect(withBoot(of("w"), undefined).boot).toBeUndefined();
   });
 });

@@ -2,6 +2,7 @@
 import type { ListedWorker } from "../../src/generated/api.ts";
 import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { type AnswerOf, ask, type InputOf } from "../api/send.ts";
+import { InUse } from "../parts/in-use.tsx";
 import { Parts } from "../parts/lists/cursor.tsx";
 import { Scroll } from "../parts/lists/scroll.tsx";
 import { Silent } from "../parts/lists/silent.tsx";
@@ -105,7 +106,7 @@ export function WorkerTable({ items }: { items: readonly ListedWorker[] }) {
   return (
     <Scroll label="Workers">
       <table>
-        <Heads of={["State", "Worker", "Type", "Runs", "Asked", "Price", "Why"]} />
+        <Heads of={["State", "Worker", "Type", "Runs", "In use", "Asked", "Price", "Why"]} />
         <tbody>
           {items.map((listed) => (
             <Row key={listed.id} listed={listed} />
@@ -129,6 +130,9 @@ function Row({ listed }: { listed: ListedWorker }) {
       </td>
       <td>{worker.instanceType}</td>
       <td>{worker.runs.length}</td>
+      <td>
+        <InUse of={worker} />
+      </td>
       <td>
         <Moment at={worker.askedAt} />
       </td>

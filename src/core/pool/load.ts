@@ -52,7 +52,7 @@ export function loadedPool(
     refusedRevision: 0,
     decidedAt: 0,
     decidedFrom: "",
-    latest: { pass: null, turnsAt: 0 },
+    latest: { pass: null, turnsAt: 0, asked: [] },
   };
   return { record, runs, workers, audit, hours, memo };
 }

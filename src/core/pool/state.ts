@@ -54,8 +54,11 @@ export interface PoolMemo {
   decidedAt: Instant;
   /** What the latest plan depended on besides the runs (`basisOf`). */
   decidedFrom: string;
-  /** The pass of the latest plan, and when turns were last given. Changed in place. */
-  latest: { pass: Pass | null; turnsAt: Instant };
+  /**
+   * The pass of the latest plan, when turns were last given, and the latest calls to the provider that people
+   * asked for, latest first (`provider/asked-calls.ts`). Changed in place.
+   */
+  latest: { pass: Pass | null; turnsAt: Instant; asked: readonly Instant[] };
 }
 
 /** A pool as `apply` consumes it. Its tables change in place, and so do the indexes in its memo. */

@@ -4,6 +4,7 @@ import type { CreateWorker } from "../../core/messages.ts";
 import type { PriceNews } from "../../core/pool/plan/prices.ts";
 import type { Listing } from "../../core/pool/provider/sweep.ts";
 import type {
+  ConsoleAnswer,
   CreateAnswer,
   DestroyAnswer,
   FindAnswer,
@@ -15,6 +16,7 @@ import type { OwnMachine } from "../../core/worker/machine.ts";
 import { AGENT } from "../../generated/agent-bundle.ts";
 import type { KnownMachine, Provider } from "../../providers/provider.ts";
 import { providerOf } from "../../providers/provider-of.ts";
+import { type Veil, veilOf } from "../../providers/veil.ts";
 import type { ProviderConfig } from "../../schema/pool/provider-config.ts";
 import { accountName } from "../../shared/cloud/account.ts";
 import { TRAITS } from "../../shared/cloud/kinds.ts";
@@ -120,6 +122,30 @@ export class Cloud {
   async find({ provider: config, ...machine }: OwnMachine): Promise<FindAnswer> {
     const answer = await this.#ask(config, (provider) => provider.find(knownMachine(machine)));
     return answer.kind === "failed" ? { kind: "unsure", text: answer.failure.text } : answer;
+  }
+
+  /** Whether a provider of this kind can show consoles at all, whatever its credentials. */
+  hasConsole(config: ProviderConfig): boolean {
+    return providerOf(config, "", droverNow)?.console !== undefined;
+  }
+
+  /**
+   * The end of a machine's console, and what hides the secrets that Drover has put into the machine's user
+   * data, and the credentials. Nothing of the answer may be stored or shown without that.
+   */
+  async console(
+    { provider: config, ...machine }: OwnMachine,
+    { worker, notAfter, settings }: CreateWorker,
+  ): Promise<{ answer: ConsoleAnswer; veil: Veil }> {
+    const code = enrollmentCode(worker, notAfter + settings.bootMs, this.#env.DROVER_SIGNING_KEY);
+    const secrets = [code, bootToken(code)];
+    const { worker: of, instance: id, zone } = machine;
+    const answer = await this.#ask(config, async (provider, secret): Promise<ConsoleAnswer> => {
+      secrets.push(secret);
+      if (provider.console === undefined || id === null) return { kind: "none", text: "there is no console" };
+      return provider.console({ worker: of, id, zone });
+    });
+    return { answer, veil: veilOf(secrets) };
   }
 
   /** Asks the provider to destroy a machine. */

@@ -14,6 +14,7 @@ export type Action =
   | "DescribeInstances"
   | "TerminateInstances"
   | "DescribeSpotPriceHistory"
+  | "GetConsoleOutput"
   // Only the checks of a pool (`cli/pool-check`) make these calls.
   | "DescribeImages"
   | "DescribeInstanceTypes"
@@ -142,6 +143,12 @@ export function describeByIds(ids: readonly string[]): Form {
 /** One machine alone: of several, one wrong id would save all others (case 42). */
 export function terminateForm(id: string): Form {
   return { action: "TerminateInstances", fields: listed("InstanceId", [id]) };
+}
+
+/** The output of one machine's console; `isLatest`: as it is now, and not as it was after the boot. */
+export function consoleForm(id: string, isLatest: boolean): Form {
+  const latest: Form["fields"] = isLatest ? [["Latest", "true"]] : [];
+  return { action: "GetConsoleOutput", fields: [["InstanceId", id], ...latest] };
 }
 
 /** The present spot prices of these types, in all zones. `at`: now. */

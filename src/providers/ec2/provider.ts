@@ -12,6 +12,7 @@ import { failing, type KnownMachine, type Provider, userDataFault } from "../pro
 import { CODES, type Veil, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, unreadable, withDeadline } from "../wire.ts";
 import { type Account, callEc2 } from "./calls.ts";
+import { consoleOf } from "./console.ts";
 import { runForm, subnetFor, terminateForm } from "./forms.ts";
 import { type AwsKeys, keysIn } from "./keys.ts";
 import { type Asking, findMachine, listMachines, machinesIn, UNKNOWN_ID } from "./listing.ts";
@@ -54,6 +55,7 @@ export function ec2Provider(
     },
     find: (machine) => within((asking) => findMachine(asking, machine)),
     destroy: (machine) => within((asking) => destroy(asking, machine)),
+    console: ({ id }) => within((asking) => consoleOf(asking, id)),
     async prices(types): Promise<PricesAnswer> {
       const spot = types.flatMap(({ type, spot: isSpot }) => (isSpot ? [type] : []));
       return within((asking) => spotPrices(asking, [...new Set(spot)], now(), config.subnets));

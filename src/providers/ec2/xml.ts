@@ -11,9 +11,12 @@ export interface XmlElement {
 export const MAX_ELEMENTS = 100_000;
 export const MAX_DEPTH = 32;
 
-/** The longest tag, and the longest text between two tags. EC2's have hundreds, and some thousands. */
+/**
+ * The longest tag, and the longest text between two tags. EC2's have hundreds, and some thousands; the 64 KiB
+ * of a console have 87,384 as base64.
+ */
 export const MAX_TAG_CHARS = 1_024;
-export const MAX_PART_CHARS = 65_536;
+export const MAX_PART_CHARS = 131_072;
 
 const CLOSING = /^<\/([\w.:-]+)\s*>/;
 const OPENING = /^<([A-Za-z_][\w.:-]*)(?:\s+[\w.:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*(\/?)>/;

@@ -1,12 +1,18 @@
 // How does Drover create, list, find and destroy machines of Google Compute Engine?
 import { z } from "zod";
-import type { CreateAnswer, FindAnswer, ListAnswer, ProviderFailure } from "../../core/provider-answers.ts";
+import type {
+  ConsoleAnswer,
+  CreateAnswer,
+  FindAnswer,
+  ListAnswer,
+  ProviderFailure,
+} from "../../core/provider-answers.ts";
 import type { GceConfig } from "../../schema/pool/providers/clouds.ts";
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
 import { type Asking, askingOf, type JsonCalled, type JsonFailed } from "../json-api.ts";
 import { destroyBy, foundBy, hasTags, type Looked, takenName, withoutRefusal } from "../named.ts";
 import { gapOf, listPages, type ReadPage } from "../pages.ts";
-import { failing, type KnownMachine, type Provider, userDataFault } from "../provider.ts";
+import { CONSOLE_READ_BYTES, failing, type KnownMachine, type Provider, userDataFault } from "../provider.ts";
 import { CODES, veilOf } from "../veil.ts";
 import { CALL_TIMEOUT_MS, checked, unreadable, withDeadline } from "../wire.ts";
 import { apiOf } from "./api.ts";
@@ -76,6 +82,7 @@ export function gceProvider(
         ),
       );
     },
+    console: ({ id }) => within((asking) => consoleOf(asking, id)),
   };
 }
 
@@ -191,6 +198,26 @@ async function get(asking: Asking, id: string): Promise<Looked> {
   if ("failure" in called) return isUnknown(called) ? { instance: undefined } : called;
   const read = checked(GceInstance, called.body, asking.veil);
   return "fault" in read ? unreadable("GET instances", read.fault) : { instance: instanceOf(read.data) };
+}
+
+const SerialPort = z.object({
+  contents: z.string().default(""),
+  /** The place of the first byte of `contents` in all that was written. An int64, so a text. */
+  start: z.coerce.number().int().min(0).catch(0),
+});
+
+/** What the machine has written to its first serial port, which is its console (clouds/gce.md#console). */
+async function consoleOf(asking: Asking, id: string): Promise<ConsoleAnswer> {
+  const unknown = { kind: "none", text: `Google has no machine ${id}` } as const;
+  if (!ID.test(id)) return unknown;
+  const path = `${pathOf(id)}/serialPort?port=1&start=-${CONSOLE_READ_BYTES}`;
+  const called = await asking.call({ method: "GET", path });
+  if ("failure" in called) return isUnknown(called) ? unknown : { kind: "failed", failure: called.failure };
+  const read = checked(SerialPort, called.body, asking.veil);
+  if ("fault" in read) return unreadable("GET serialPort", read.fault);
+  const { contents: text, start } = read.data;
+  if (text === "") return { kind: "none", text: `the console of ${id} has shown nothing yet` };
+  return { kind: "console", text, isCut: start > 0, updatedAt: null };
 }
 
 function pathOf(id: string): string {

@@ -21,6 +21,7 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   unknown_snapshot: "there is no such snapshot",
   unknown_token: "there is no such token",
   unknown_project: "there is no such project, or it is not the caller's",
+  no_console: "the machine has no console that can be read: `detail` says why",
   unknown_webhook: "there is no such webhook",
   unknown_delivery: "the webhook has no such delivery, or no longer",
   unknown_trust_rule: "there is no such trust rule",
@@ -57,7 +58,9 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   host_paths_not_allowed: "the pool does not allow absolute directories",
   fake_driver_not_allowed: "the pool does not allow the fake driver",
   secrets_too_large: "the secrets of one task are too large together",
-  busy: "the pool's queue is full, it has too many unused codes, or the host sends too much",
+  busy:
+    "the pool's queue is full, it has too many unused codes or makes too many calls to its provider, or " +
+    "the host sends too much",
   too_many_requests:
     "too many requests, or wrong tokens, in a short time; `Retry-After` says how long to wait",
   internal: "Drover failed; its log has the details under the `instance`",
@@ -65,5 +68,5 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   no_wrapping_key: "this deployment lacks a key with which secrets are encrypted; `detail` says what to do",
   not_acknowledged: "the request may have taken effect, but was not confirmed in time: retry it",
   issuer_unavailable: "the keys of the issuer could not be read: retry the same request",
-  unavailable: "a part of Drover could not be reached: retry the same request",
+  unavailable: "a part of Drover, or a provider, could not be reached: retry the same request",
 };

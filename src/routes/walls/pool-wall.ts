@@ -122,6 +122,8 @@ export function workerFor<Worker extends WorkerSummary | ListedWorker>(
   const shown: Worker = { ...worker, runs, kept };
   // An empty list would say that somebody else's run is kept.
   if (kept.length === 0) delete shown.kept;
+  // What is used of a shared machine would say what the runs of others have reserved.
+  if (worker.project !== project || runs.length < worker.runs.length) delete shown.used;
   if (!("lastRun" in worker) || worker.lastRun === null) return shown;
   return isOwn(worker.lastRun.run) ? shown : { ...shown, lastRun: null };
 }

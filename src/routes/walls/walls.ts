@@ -50,7 +50,7 @@ function hasOthers(worker: WorkerStatus, project: string | null): boolean {
 }
 
 /** The calls that only show a worker. */
-const READS: readonly PropertyKey[] = ["read", "why"];
+const READS: readonly PropertyKey[] = ["read", "why", "console"];
 
 /**
  * A worker as it exists for a caller: unknown if its pool is. In a pool that serves several projects, a

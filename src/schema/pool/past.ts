@@ -59,7 +59,7 @@ export const PoolTallies = z
 export type PoolTallies = z.infer<typeof PoolTallies>;
 
 /** A worker whose machine is gone. */
-export const GoneWorker = WorkerSummary.omit({ runs: true, kept: true })
+export const GoneWorker = WorkerSummary.omit({ runs: true, kept: true, used: true })
   .extend({
     endingAt: InstantText.nullable().describe("when it began to end; null: it did not say"),
     goneAt: InstantText,

@@ -159,7 +159,11 @@ describe("rows as lists show them", () => {
     ["shutdown", [], "shutdown"],
     ["gone", [], "gone"],
   ] as const)("a worker that is %s, with %j on it, is shown %s (workers.md#states)", (phase, runs, state) => {
-    const summary = workerSummary(workerRow("w1", phase), [...runs], POOL);
+    const summary = workerSummary(
+      workerRow("w1", phase),
+      runs.map((run) => placed(run, "w1")),
+      POOL,
+    );
     expect(summary).toMatchObject({ id: "w1", state, runs, resources: { vcpus: 4, memoryBytes: 2 ** 30 } });
     expect(WorkerSummary.parse(summary)).toEqual(summary);
   });
@@ -172,13 +176,32 @@ describe("rows as lists show them", () => {
       placed("d", "w1", { ended: 1 }),
       waiting("e"),
     ];
-    expect(runsByWorker(configured({}, rows))).toEqual(
-      new Map([
-        ["w1", ["a", "b"]],
-        ["w2", ["c"]],
-      ]),
-    );
+    const found = [...runsByWorker(configured({}, rows))];
+    expect(found.map(([worker, on]) => [worker, on.map(({ run }) => run)])).toEqual([
+      ["w1", ["a", "b"]],
+      ["w2", ["c"]],
+    ]);
   });
+});
+
+test("a worker says what the runs on it have reserved (pool.md#fit)", () => {
+  const half = { vcpus: 0.5, memoryBytes: 2 ** 20, diskBytes: 0, gpus: 0 };
+  const runs = [
+    placed("a", "w1", { resources: half }),
+    placed("b", "w1", { resources: half }),
+    placed("c", "w2", { resources: half }),
+    placed("d", "w1", { resources: half, ended: 1 }),
+  ];
+  const rows = ["w1", "w2", "w3"].map((worker) => workerRow(worker));
+  const listed = listedWorkers(configured({}, runs, rows), ["idle", "running"], () => [], {
+    byWorker: new Map(),
+    isAll: true,
+  });
+  expect(listed.map(({ id, used }) => [id, used?.vcpus, used?.memoryBytes])).toEqual([
+    ["w1", 1, 2 ** 21],
+    ["w2", 0.5, 2 ** 20],
+    ["w3", 0, 0],
+  ]);
 });
 
 describe("A6 M04-last: a worker in a list says what it did last", () => {

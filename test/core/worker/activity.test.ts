@@ -12,6 +12,7 @@ import {
   invitation,
   MINUTE,
   nothing,
+  order,
   ready,
   readyOwn,
   T0,
@@ -48,4 +49,13 @@ describe("what a worker is doing, and what its readers make of that (workers.md#
     expect(statusOf(worker, T0 + ms).state).toBe(state);
     expect(whyOf(worker, T0 + ms)).toMatchObject({ state, reason: { code } });
   });
+});
+
+test("a worker says what the runs on it have reserved, and frees it with their end (pool.md#fit)", () => {
+  const resources = { vcpus: 1.5, memoryBytes: 2 ** 20, diskBytes: 0, gpus: 0 };
+  const used = (worker: ExistingWorker) => statusOf(worker, T0).used;
+  const busy = at(ready(), T0, order("a", { resources }), order("b", { resources }));
+  expect(used(ready())).toEqual({ vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 });
+  expect(used(busy)).toEqual({ ...resources, vcpus: 3, memoryBytes: 2 ** 21 });
+  expect(used(at(busy, T0, kill))).toEqual(used(ready()));
 });

@@ -44,6 +44,7 @@ import { pastOf } from "./fake-past.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
+  consoleOf,
   deliverySample,
   eventOf,
   listedWorkerOf,
@@ -483,6 +484,7 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
       next: { action: "stop", at: null },
       chain: [],
     }),
+    console: async () => consoleOf((await known()).id),
     setBehavior: async (idleBehavior) => ({ ...(await changing("setBehavior")), idleBehavior }),
     kill: () => changing("kill"),
   };

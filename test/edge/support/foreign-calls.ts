@@ -95,6 +95,7 @@ const LINES: Record<Kind, Line[]> = {
   worker: [
     ["getWorker", "GET /v1/workers/ID"],
     ["explainWorker", "GET /v1/workers/ID/why"],
+    ["getWorkerConsole", "GET /v1/workers/ID/console"],
     ["holdWorker", "POST /v1/workers/ID/hold", {}],
     ["drainWorker", "POST /v1/workers/ID/drain", {}],
     ["resumeWorker", "POST /v1/workers/ID/resume", {}],

@@ -1,5 +1,6 @@
 import type { WebhookRef } from "../../../src/objects/registry/webhook-calls.ts";
 import type { HostSetup } from "../../../src/schema/host.ts";
+import type { WorkerConsole } from "../../../src/schema/pool/console.ts";
 import { ListedWorker, type PoolView, type WorkerStatus, WorkerSummary } from "../../../src/schema/pool.ts";
 import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run/run.ts";
 import type { Delivery, Webhook } from "../../../src/schema/webhook/webhook.ts";
@@ -128,6 +129,11 @@ export function workerOf(id: string, pool: string): WorkerStatus {
     orders: [],
     events: [],
   };
+}
+
+/** The console of a worker's machine. */
+export function consoleOf(worker: string): WorkerConsole {
+  return { worker, readAt: AT, updatedAt: null, truncated: false, text: `console of ${worker}\n` };
 }
 
 /** A worker as it appears in the events of its pool. */

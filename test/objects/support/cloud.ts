@@ -12,6 +12,8 @@ export class TestCloud {
   readonly bearers: string[] = [];
   /** The secret that it takes. */
   secret = "cloud-secret";
+  /** What the machines have written to their consoles, by worker. */
+  readonly consoles = new Map<string, string>();
   /** What the next create call is answered with, instead of an instance. */
   refusal: { status: number; body: object } | undefined;
 
@@ -29,6 +31,7 @@ export class TestCloud {
     this.bearers.push(bearer.replace("Bearer ", ""));
     if (bearer !== `Bearer ${this.secret}`) return new Response(null, { status: 401 });
     if (request.method === "POST") return this.#create(await request.json());
+    if (request.method === "GET" && pathname.endsWith("/console")) return this.#console(pathname);
     if (request.method === "GET")
       return Response.json({ items: [...this.instances.values()], complete: true });
     const id = pathname.split("/").at(-1) ?? "";
@@ -56,6 +59,12 @@ export class TestCloud {
     };
     this.instances.set(instance.id, { ...instance, userData });
     return Response.json(instance, { status: 201 });
+  }
+
+  #console(pathname: string): Response {
+    const [id = ""] = pathname.split("/").slice(-2);
+    const text = this.consoles.get(id.replace(/^i-/, ""));
+    return text === undefined ? new Response(null, { status: 404 }) : Response.json({ text });
   }
 
   /**

@@ -12,6 +12,7 @@ import { runs } from "../../store/entities.ts";
 import { useLoad } from "../../store/load.ts";
 import { useFollowed } from "../../store/pools.ts";
 import { actionsOf } from "./actions.ts";
+import { isBootOver, withBoot } from "./boot.ts";
 import { Events } from "./events.tsx";
 import { Head } from "./head.tsx";
 import { InList } from "./in-list.tsx";
@@ -27,10 +28,18 @@ type Tab = (typeof TABS)[number];
 export function Run({ item: id = "" }: { item: string | undefined }) {
   // A change of the run in its pool has a higher version than what is shown.
   const version = runs.get(id)?.version ?? 0;
+  const showsBoot = useShowsBoot(id);
+  const latest = useRef<RunStatus>(undefined);
   const loaded = useLoad({
-    key: id,
+    key: showsBoot ? `${id} boot` : id,
     version,
-    ask: (signal) => ask("getRun", { path: { id } }, signal),
+    ask: async (signal) => {
+      const before = latest.current?.id === id ? latest.current : undefined;
+      const isKnown = before !== undefined && isBootOver(before);
+      const query = showsBoot && !isKnown ? { include: "boot" as const } : {};
+      latest.current = withBoot(await ask("getRun", { path: { id }, query }, signal), before);
+      return latest.current;
+    },
     isLast: ({ state }) => isTerminal(state),
   });
   const run = loaded.value;
@@ -50,6 +59,13 @@ export function Run({ item: id = "" }: { item: string | undefined }) {
       )}
     </>
   );
+}
+
+/** Whether the summary, which shows the boot of the machine, was shown of this run, or may be. */
+function useShowsBoot(id: string): boolean {
+  const shown = useRef("");
+  if (["", "summary"].includes(queryOf("tab"))) shown.current = id;
+  return shown.current === id;
 }
 
 function Tabs({ run }: { run: RunStatus }) {

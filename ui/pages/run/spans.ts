@@ -1,5 +1,5 @@
 // How did a run spend its time? Phases with a beginning and an end, in order (ui.md#d18).
-import type { RunStatus, WorkerStatus } from "../../../src/generated/api.ts";
+import type { RunStatus } from "../../../src/generated/api.ts";
 
 /** What happens in a phase. Only `running` is the command's own time. */
 type PhaseKind = "queued" | "requested" | "booting" | "probed" | "preparing" | "running";
@@ -13,22 +13,27 @@ export interface Phase {
   toMs: number | null;
 }
 
-type Timed = Pick<RunStatus, "submittedAt" | "finishedAt" | "placements" | "tasks">;
-type Booted = Pick<WorkerStatus, "id" | "askedAt" | "createdAt" | "joinedAt" | "readyAt">;
+type Timed = Pick<RunStatus, "submittedAt" | "finishedAt" | "placements" | "tasks" | "boot">;
+type Booted = Pick<
+  NonNullable<RunStatus["boot"]>,
+  "worker" | "askedAt" | "createdAt" | "joinedAt" | "readyAt"
+>;
 
-/** The phases of a run. `worker` is that of its first placement, if it is still known. */
-export function phasesOf(run: Timed, worker: Booted | undefined): Phase[] {
+/** The phases of a run. The boot is that of the machine of its latest placement, if that is still known. */
+export function phasesOf(run: Timed): Phase[] {
   const endMs = msOf(run.finishedAt);
   const submittedMs = Date.parse(run.submittedAt);
-  const placedMs = msOf(run.placements[0]?.from) ?? endMs;
-  const boot = worker === undefined ? [] : bootOf(worker, submittedMs);
-  const queuedUntil = boot[0]?.fromMs ?? placedMs;
+  const [first] = run.placements;
+  const placedMs = msOf(first?.from) ?? endMs;
+  const boot = run.boot ? bootOf(run.boot, submittedMs) : [];
+  // A machine that was asked for later, when the first one was lost, did not end the wait for that one.
+  const queuedUntil = (run.boot?.worker === first?.worker ? boot[0]?.fromMs : undefined) ?? placedMs;
   const queued: Phase = { kind: "queued", of: "", fromMs: submittedMs, toMs: queuedUntil };
   return [queued, ...boot, ...attemptsOf(run, endMs)];
 }
 
 /** The boot of a machine that was asked for after the run was there; another one was ready before. */
-function bootOf({ id, askedAt, createdAt, joinedAt, readyAt }: Booted, sinceMs: number): Phase[] {
+function bootOf({ worker, askedAt, createdAt, joinedAt, readyAt }: Booted, sinceMs: number): Phase[] {
   if (Date.parse(askedAt) < sinceMs) return [];
   const steps: [PhaseKind, string | null, string | null][] = [
     ["requested", askedAt, createdAt ?? joinedAt ?? readyAt],
@@ -37,7 +42,7 @@ function bootOf({ id, askedAt, createdAt, joinedAt, readyAt }: Booted, sinceMs: 
   ];
   return steps.flatMap(([kind, from, to]) => {
     const fromMs = msOf(from);
-    return fromMs === null ? [] : [{ kind, of: id, fromMs, toMs: msOf(to) }];
+    return fromMs === null ? [] : [{ kind, of: worker, fromMs, toMs: msOf(to) }];
   });
 }
 

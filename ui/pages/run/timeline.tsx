@@ -1,11 +1,9 @@
 // How is the time of a run drawn? A table of its phases, whose last column has a bar for each (ui.md#d18).
 import type { RunStatus } from "../../../src/generated/api.ts";
-import { ask } from "../../api/send.ts";
 import { Scroll } from "../../parts/lists/scroll.tsx";
 import { Heads } from "../../parts/lists/table.tsx";
 import { took } from "../../parts/time.tsx";
 import { now } from "../../store/clock.ts";
-import { useLoad } from "../../store/load.ts";
 import { type Phase, phasesOf } from "./spans.ts";
 
 const WORDS: Record<Phase["kind"], string> = {
@@ -19,13 +17,7 @@ const WORDS: Record<Phase["kind"], string> = {
 
 /** The timeline of a run. */
 export function Timeline({ run }: { run: RunStatus }) {
-  const id = run.placements[0]?.worker;
-  const worker = useLoad({
-    key: id,
-    // A worker that ended long ago is not kept: then its boot is not shown.
-    ask: (signal) => ask("getWorker", { path: { id: id ?? "" } }, signal).catch(undefinedIfUnknown),
-  });
-  const phases = phasesOf(run, worker.value);
+  const phases = phasesOf(run);
   const startMs = Date.parse(run.submittedAt);
   const isOver = run.finishedAt !== null;
   const endMs = isOver ? Date.parse(run.finishedAt ?? "") : now.value;
@@ -60,8 +52,4 @@ export function Timeline({ run }: { run: RunStatus }) {
 
 function percent(ms: number, wholeMs: number): number {
   return Math.min(100, Math.max(0, (100 * ms) / wholeMs));
-}
-
-function undefinedIfUnknown(error: unknown): undefined {
-  if (Object(error).code !== "unknown_worker") throw error;
 }

@@ -2,6 +2,7 @@
 import type { WorkerStatus } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { Actions } from "../../parts/act.tsx";
+import { InUse } from "../../parts/in-use.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
 import { Heads } from "../../parts/lists/table.tsx";
 import { perHour } from "../../parts/price.ts";
@@ -16,6 +17,7 @@ import { useRate } from "../../store/rate.ts";
 import { historyHref } from "../events/filter.ts";
 import { actionsOf } from "./actions.ts";
 import { Boot, History } from "./boot.tsx";
+import { Console } from "./console.tsx";
 
 /** The page `/ui/workers/{id}`. */
 export function Worker({ item: id = "" }: { item: string | undefined }) {
@@ -55,6 +57,7 @@ export function Worker({ item: id = "" }: { item: string | undefined }) {
           <RunsOn worker={worker} />
           <Prices worker={worker} />
           <Boot worker={worker} />
+          <Console worker={worker} />
           <History events={worker.events} />
         </Settled>
       )}
@@ -76,6 +79,10 @@ function Facts({ worker }: { worker: WorkerStatus }) {
       </dd>
       <dt>Machine</dt>
       <dd>{worker.own ? "self-hosted" : (worker.instance ?? "none yet")}</dd>
+      <dt>In use</dt>
+      <dd>
+        <InUse of={worker} />
+      </dd>
       <dt>Price</dt>
       <dd>{perHour(worker.price)}</dd>
       <dt>When idle</dt>

@@ -42,7 +42,7 @@ export function pageOfGone(
 }
 
 function shown({ record }: ReadonlyConfigured, { row, at }: FoundGone): GoneWorker {
-  const { runs: _none, kept: __, ...summary } = workerSummary(row, [], record);
+  const { runs: _none, kept: __, used: ___, ...summary } = workerSummary(row, [], record);
   const price = priceOfRow(row);
   const paid = exactCost(row.paid?.from ?? row.askedAt, row.paid?.until ?? at, price ?? 0);
   const cost = price === null ? null : rounded(paid);

@@ -11,7 +11,8 @@ import { isTried } from "./gate.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { isSweepDue } from "./listings.ts";
 
-const SECOND_MS: Millis = 1_000;
+/** Rates are calls per second. */
+export const SECOND_MS: Millis = 1_000;
 
 /**
  * Gives workers turns to call the provider. Each first create, each retry, each destroy and each look needs a
@@ -63,7 +64,15 @@ export function turnsAt(state: ReadonlyConfigured): Instant | undefined {
 
 /** When the provider may be asked for a listing. Listings take precedence over the calls of workers. */
 export function freeAt(state: ReadonlyConfigured): Instant {
-  return freeAfter(state.workers.derive(turnsOf), state.record.config.maxCloudOpsPerSecond);
+  const { asked } = state.memo.latest;
+  const calls = latestFirst(state.workers.derive(turnsOf), asked);
+  return freeAfter(calls, state.record.config.maxCloudOpsPerSecond);
+}
+
+/** When one more call of this sort may be made, if nothing is held off. */
+export function callFreeAt(state: ReadonlyConfigured, call: CloudCall): Instant {
+  const all = freeAfter(callsOf(state), state.record.config.maxCloudOpsPerSecond);
+  return Math.max(all, sortFreeAt(state, call));
 }
 
 /**
@@ -116,9 +125,13 @@ function callsOf(state: ReadonlyConfigured): Instant[] {
   return withListing(state.workers.derive(turnsOf), state);
 }
 
-/** These times and that of the latest listing, latest first. */
+/** These times, that of the latest listing, and those of calls that people asked for, latest first. */
 function withListing(turns: readonly Instant[], { memo }: ReadonlyConfigured): Instant[] {
-  return [...turns, memo.sweptAt ?? 0].sort((a, b) => b - a);
+  return latestFirst(turns, [memo.sweptAt ?? 0, ...memo.latest.asked]);
+}
+
+function latestFirst(some: readonly Instant[], others: readonly Instant[]): Instant[] {
+  return [...some, ...others].sort((a, b) => b - a);
 }
 
 /**

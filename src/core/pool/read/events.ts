@@ -56,7 +56,7 @@ function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): 
 function eventOf(
   row: RunRow | WorkerRow,
   state: ReadonlyConfigured,
-  runs: Map<string, string[]>,
+  runs: Map<string, RunRow[]>,
   now: Instant,
 ): PoolChange {
   const number = row.number ?? 0;

@@ -12,7 +12,7 @@ import { clause } from "../../../shared/words.ts";
 import { type Awaited, nextAt, nextBy } from "../../next.ts";
 import { ownValue } from "../../own-value.ts";
 import { machineMade } from "../../refusal.ts";
-import { accommodates } from "../../resources.ts";
+import { accommodates, reservedBy } from "../../resources.ts";
 import { shownState } from "../../worker/read/activity.ts";
 import { mayUseGpus, offersOf, undersizedTypes } from "../plan/eligible.ts";
 import type { Plan } from "../plan/pass.ts";
@@ -36,17 +36,20 @@ import { heldText, isBeyondReach } from "./limit-text.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 import { projectUses } from "./project-uses.ts";
 
-/** A worker as lists show it, with the runs that the pool has placed on it. */
+/** A run on a worker, as far as lists of workers are concerned. */
+type PlacedRun = Pick<RunRow, "run" | "resources">;
+
+/** A worker as lists show it, with the runs that the pool has placed on it, and what is reserved for them. */
 export function workerSummary(
   row: WorkerRow,
-  runs: string[],
+  placed: readonly PlacedRun[],
   { name, config }: Pick<PoolRecord, "name" | "config">,
 ): WorkerSummary {
   return {
     id: row.worker,
     pool: name,
     project: ownerOf(config, row),
-    state: shownState(row.phase, runs.length),
+    state: shownState(row.phase, placed.length),
     idleBehavior: row.idleBehavior,
     instanceType: row.instanceType,
     providerType: row.kind === "cloud" ? (row.type.providerType ?? row.instanceType) : null,
@@ -55,7 +58,8 @@ export function workerSummary(
     address: row.address,
     price: priceOfRow(row),
     resources: capacityOfRow(row),
-    runs,
+    used: reservedBy(placed.map(({ resources }) => resources)),
+    runs: placed.map(({ run }) => run),
     askedAt: iso(row.askedAt),
     readyAt: isoOrNull(row.readyAt),
     machine: row.kind === "cloud" ? machineMade(row) : null,
@@ -65,10 +69,8 @@ export function workerSummary(
 }
 
 /** Runs with an open epoch, by worker (invariant 6: counts are queries over rows). */
-export function runsByWorker({ memo }: ReadonlyConfigured): Map<string, string[]> {
-  return new Map(
-    [...memo.index.placed].map(([worker, on]) => [worker, [...on.values()].map((row) => row.run)]),
-  );
+export function runsByWorker({ memo }: ReadonlyConfigured): Map<string, RunRow[]> {
+  return new Map([...memo.index.placed].map(([worker, on]) => [worker, [...on.values()]]));
 }
 
 /** A pool as its readers see it, without the provider's secret. */

@@ -5,6 +5,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import type { Intent } from "../../messages.ts";
 import { machineMade } from "../../refusal.ts";
+import { NO_RESOURCES, reservedBy } from "../../resources.ts";
 import { idleSince, placementEndsAt } from "../life/deadlines.ts";
 import { leftBehind } from "../life/kill.ts";
 import { keptRuns } from "../placements.ts";
@@ -44,6 +45,7 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
     address: view.address,
     prices: record.prices.map(({ price, since }) => ({ price, since: iso(since) })),
     resources: capacityOf(record),
+    used: reservedBy(live.map(({ order }) => order?.resources ?? NO_RESOURCES)),
     runs: live.map((row) => row.run),
     ...(kept.length === 0 ? {} : { kept: kept.map(({ run, until }) => ({ run, until: iso(until) })) }),
     askedAt: iso(record.askedAt),
