@@ -13,7 +13,7 @@
 // * no-console-log: the Worker and the client print nothing
 // * pure-decisions: no clock, chance or I/O in src/core, src/probes and agent/core
 // * one-alarm: only src/objects/alarm.ts sets alarms
-// * one-clock: in the Worker only src/objects/clock.ts reads the platform's clock
+// * one-clock: only src/objects/clock.ts reads the platform's clock, and in the page only ui/store/clock.ts
 // * no-default-export: but for the Worker and the configuration of vitest
 // * casts-have-reasons: a cast has a comment beside it; in tests only casts by way of `any` and `unknown`
 // * doc-blocks: every exported function has one, but in tests

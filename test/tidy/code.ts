@@ -26,6 +26,9 @@ const IMPURE = new RegExp(
   "g",
 );
 
+/** The files that read the platform's clock, for the Worker and for the page. */
+const CLOCKS = ["src/objects/clock.ts", "ui/store/clock.ts"];
+
 const IN_IMPORT = /(?<![.\w])(?:import|export)\b[^;()=]*$/;
 
 /** `as` in code, but for `as const` and renames in imports and exports. */
@@ -97,9 +100,9 @@ export const CODE_RULES: Rule[] = [
   },
   {
     name: "one-clock",
-    mend: "the platform's clock may be set: take `droverNow` of src/objects/clock.ts, routes `c.env.now`",
+    mend: "this clock may be wrong: take `droverNow` of src/objects or ui/store, routes `c.env.now`",
     find: nowhereInCode(
-      (path) => below("src/")(path) && sources(path) && path !== "src/objects/clock.ts",
+      (path) => below("src/", "ui/")(path) && sources(path) && !CLOCKS.includes(path),
       /\bDate\.now\b|\bnew Date\(\s*\)|(?<![\w.]|new )Date\(/g,
     ),
   },

@@ -116,8 +116,10 @@ export const PLANTS: Plant[] = [
       "src/objects/a.ts": "const now = droverNow();\nrefuse(() => Date.now()); // Date.now()\nnew Date(now);",
       "src/routes/a.ts": "new Date();",
       "local/a.ts": "Date.now();",
+      "ui/store/clock.ts": "Date.now();",
+      "ui/pages/a.tsx": "const since = Date.now() - 1;",
     },
-    at: ["src/objects/a.ts:2", "src/routes/a.ts:1"],
+    at: ["src/objects/a.ts:2", "src/routes/a.ts:1", "ui/pages/a.tsx:1"],
   },
   {
     rule: "one-alarm",

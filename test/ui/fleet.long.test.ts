@@ -333,6 +333,32 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
     await close();
   });
 
+  test("D17: another type of as many machines has its own bars (ui.md#fleet)", async () => {
+    const { page, close } = await at.open("/ui");
+    const many = (instanceType: string) =>
+      Array.from({ length: 3 }, (_, index) => ({ ...gone, id: `${instanceType}-${index}`, instanceType }));
+    await withPast(page, { gone: [...many("small"), ...many("big")] });
+    await page.goto(`${at.url}${PATH}?range=1h&type=big`);
+    await page.locator(".gantt ol li").nth(2).waitFor();
+    await page.locator(".totals").getByRole("link", { name: "small" }).click();
+    await page.locator(".gantt ol li a[aria-label^='small-']").nth(2).waitFor();
+    expect((await names(page)).filter((name) => !name.startsWith("small-"))).toEqual([]);
+    await close();
+  });
+
+  test("D17: the totals say how many types they have no row for (ui.md#fleet)", async () => {
+    const { page, close } = await at.open("/ui");
+    const types = Array.from({ length: 52 }, (_, index) => `type-${index}`);
+    await withPast(page, {
+      gone: types.map((instanceType) => ({ ...gone, id: `of-${instanceType}`, instanceType })),
+    });
+    await page.goto(`${at.url}${PATH}?range=1h`);
+    // The machine that is there is of one more type.
+    await page.getByText("3 more types have cost less").waitFor();
+    expect(await page.locator(".totals tbody tr").count()).toBe(50);
+    await close();
+  });
+
   test("D15: the list of workers has those that are gone, by cost if wanted (ui.md#d15)", async () => {
     const { page, close } = await at.open("/ui/workers");
     await page.getByRole("row").filter({ hasText: live }).waitFor();

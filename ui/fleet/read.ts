@@ -1,8 +1,7 @@
 // What does the picture of the fleet ask for? Documented routes alone, each read as far as it is needed.
-
 import type { GoneWorker, ListedWorker, PoolSample } from "../../src/generated/api.ts";
 import { ask } from "../api/send.ts";
-import { now } from "../store/clock.ts";
+import { droverNow } from "../store/clock.ts";
 import { REACH_MS } from "./past/looks.ts";
 import type { Span } from "./past/machine.ts";
 import type { Placements } from "./past/use.ts";
@@ -35,7 +34,7 @@ export async function readFleet(
 ): Promise<FleetRead> {
   // The machines come before the history, so that each of their runs has been placed when it is read.
   const live = await readLive(name, signal);
-  const toMs = now.peek();
+  const toMs = droverNow();
   const span = { fromMs: toMs - lengthMs, toMs };
   const [gone, samples, placements] = await Promise.all([
     readGone(name, span, signal),

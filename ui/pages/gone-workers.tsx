@@ -1,5 +1,4 @@
 // Which machines are gone since a week, and what did they cost?
-
 import type { GoneWorker } from "../../src/generated/api.ts";
 import { readGone } from "../fleet/read.ts";
 import { amountText } from "../fleet/words.ts";
@@ -10,7 +9,7 @@ import { Heads } from "../parts/lists/table.tsx";
 import { Nothing, Settled, Trouble } from "../parts/problem.tsx";
 import { Moment, Took } from "../parts/time.tsx";
 import { itemHref, queryOf } from "../router/place.ts";
-import { now } from "../store/clock.ts";
+import { droverNow } from "../store/clock.ts";
 import { useLoad } from "../store/load.ts";
 import { poolNames, useChosenPool } from "../store/pools.ts";
 
@@ -27,7 +26,7 @@ export function GoneWorkers() {
     key: pools.length === 0 ? undefined : pools.join(" "),
     everyMs: EVERY_MS,
     ask: async (signal) => {
-      const since = { fromMs: now.peek() - KEPT_MS };
+      const since = { fromMs: droverNow() - KEPT_MS };
       const read = await Promise.all(pools.map((name) => readGone(name, since, signal)));
       return { items: read.flatMap(({ items }) => items), isWhole: read.every(({ isWhole }) => isWhole) };
     },

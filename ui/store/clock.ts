@@ -8,6 +8,11 @@ const server = new ServerClock();
 /** Milliseconds since 1970 at Drover (ui.md#time). Components that read it are drawn each second. */
 export const now = signal(server.now());
 
+/** Milliseconds since 1970 at Drover at this moment (ui.md#time). Reading it draws nothing again. */
+export function droverNow(): number {
+  return server.now();
+}
+
 /** Whether somebody can see the page. */
 export const isVisible = signal(document.visibilityState === "visible");
 

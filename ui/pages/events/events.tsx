@@ -1,5 +1,4 @@
 // Who did what to which run, worker or pool? The audit log, 50 entries at a time (ui.md#d11).
-
 import type { AuditEntry } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { session } from "../../api/session.ts";
@@ -7,7 +6,7 @@ import { Parts } from "../../parts/lists/cursor.tsx";
 import { Silent } from "../../parts/lists/silent.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";
 import { itemHref } from "../../router/place.ts";
-import { now } from "../../store/clock.ts";
+import { droverNow } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";
 import { hasText } from "./entry.ts";
 import { type Filter, filterOf, isFiltered, queryFor } from "./filter.ts";
@@ -24,7 +23,7 @@ export function Events() {
   const { text, ...asked } = filter;
   const list = useLoad({
     key: JSON.stringify(asked),
-    ask: (signal) => ask("listAudit", { query: { ...queryFor(filter, now.peek()), limit: PAGE } }, signal),
+    ask: (signal) => ask("listAudit", { query: { ...queryFor(filter, droverNow()), limit: PAGE } }, signal),
   });
   return (
     <>

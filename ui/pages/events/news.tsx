@@ -1,8 +1,7 @@
 // What came since the list was asked for? It is counted, and shown when the reader wants it: nothing moves.
-
 import { useRef } from "preact/hooks";
 import { ask } from "../../api/send.ts";
-import { now } from "../../store/clock.ts";
+import { droverNow } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";
 import { hasText } from "./entry.ts";
 import { type Filter, queryFor } from "./filter.ts";
@@ -24,7 +23,7 @@ export function News({ filter, follow, show }: { filter: Filter; follow: string;
       if (read.current.list !== follow) read.current = { list: follow, follow, count: 0 };
       const before = read.current;
       // What is new came after the beginning of the range, too.
-      const query = { ...queryFor({ ...filter, since: "" }, now.peek()), after: before.follow };
+      const query = { ...queryFor({ ...filter, since: "" }, droverNow()), after: before.follow };
       const { items, follow: next } = await ask("listAudit", { query }, signal);
       const found = items.filter((entry) => text === "" || hasText(entry, text));
       read.current = { list: follow, follow: next, count: before.count + found.length };

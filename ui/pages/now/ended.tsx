@@ -1,12 +1,11 @@
 // How did the last 24 hours go? A column for each hour: the runs that ended in it, by state (ui.md#last-day).
-
 import { ask } from "../../api/send.ts";
 import { Choice } from "../../parts/lists/choice.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
 import { Heads } from "../../parts/lists/table.tsx";
 import { Settled, Trouble } from "../../parts/problem.tsx";
 import { queryOf } from "../../router/place.ts";
-import { now } from "../../store/clock.ts";
+import { droverNow } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";
 import { ENDS, endsText, endText, firstHourMs, type HourOfEnds, hoursOf, sumOfHours } from "./hours.ts";
 
@@ -20,7 +19,7 @@ export function Ended({ pools }: { pools: readonly string[] }) {
     key: pools.length === 0 ? undefined : pools.join(" "),
     everyMs: EVERY_MS,
     ask: async (signal) => {
-      const nowMs = now.peek();
+      const nowMs = droverNow();
       const query = { since: new Date(firstHourMs(nowMs)).toISOString() };
       const all = await Promise.all(
         pools.map((name) => ask("listPoolTallies", { path: { name }, query }, signal)),

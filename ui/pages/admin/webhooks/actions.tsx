@@ -1,5 +1,4 @@
 // What can a reader do about webhooks and their deliveries (webhooks.md)?
-
 import type { Signal } from "@preact/signals";
 import type { NewWebhook, Webhook, WebhookDelivery } from "../../../../src/generated/api.ts";
 import { parseDuration } from "../../../../src/shared/duration.ts";
@@ -10,7 +9,7 @@ import { TextField } from "../../../parts/field.tsx";
 import { flagsOf, textOf, ticksOf } from "../../../parts/given.ts";
 import type { Shown } from "../../../parts/once.tsx";
 import { go, withQuery } from "../../../router/place.ts";
-import { now } from "../../../store/clock.ts";
+import { droverNow } from "../../../store/clock.ts";
 import { EndpointFields, endpointFlags, endpointOf } from "./endpoint-fields.tsx";
 
 const scope = "webhooks:write";
@@ -185,7 +184,7 @@ export function replayRangeOf(name: string, again: () => void): Action {
     call(given) {
       // The API takes an instant. What is no duration is sent as it is, and refused with the reason.
       const ms = parseDuration(sinceOf(given));
-      const since = ms === undefined ? sinceOf(given) : new Date(now.peek() - ms).toISOString();
+      const since = ms === undefined ? sinceOf(given) : new Date(droverNow() - ms).toISOString();
       return callOf("replayDeliveries", { path: { name }, body: { since, all: isAll(given) } });
     },
     drover: (given) =>
