@@ -354,7 +354,7 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
     });
     await page.goto(`${at.url}${PATH}?range=1h`);
     // The machine that is there is of one more type.
-    await page.getByText("3 more types have cost less").waitFor();
+    await page.getByText("3 more types, each of which cost no more").waitFor();
     expect(await page.locator(".totals tbody tr").count()).toBe(50);
     await close();
   });

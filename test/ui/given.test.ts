@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { asLines, flagsOf, numberOf, pairsOf, textOf, wordsOf } from "../../ui/parts/given.ts";
+import { asLines, flagsOf, numberOf, pairsOf, textOf, wordsOf } from "../../ui/parts/acts/given.ts";
 
 function given(text: string): FormData {
   const form = new FormData();

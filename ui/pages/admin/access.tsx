@@ -2,8 +2,8 @@
 
 import { GRANTABLE_SCOPES, PRESET_NAMES } from "../../../src/shared/access/scopes.ts";
 import type { InputOf } from "../../api/send.ts";
-import { ChoiceField, NumberField, TextField, TicksField } from "../../parts/field.tsx";
-import { flagsOf, numberOf, textOf, ticksOf, wordsOf } from "../../parts/given.ts";
+import { ChoiceField, NumberField, TextField, TicksField } from "../../parts/acts/field.tsx";
+import { flagsOf, numberOf, textOf, ticksOf, wordsOf } from "../../parts/acts/given.ts";
 
 type TokenBody = InputOf<"createToken">["body"];
 type Access = Pick<TokenBody, "preset" | "scopes"> & { limits: NonNullable<TokenBody["limits"]> };

@@ -1,10 +1,10 @@
 // What can a reader do about projects: make one, delete an empty one (projects.md)?
 import type { PoolView, Project } from "../../../src/generated/api.ts";
 import { callOf } from "../../api/send.ts";
-import type { Action } from "../../parts/act.tsx";
+import type { Action } from "../../parts/acts/act.tsx";
+import { TextField } from "../../parts/acts/field.tsx";
+import { textOf } from "../../parts/acts/given.ts";
 import { droverOf } from "../../parts/as-text.ts";
-import { TextField } from "../../parts/field.tsx";
-import { textOf } from "../../parts/given.ts";
 import { go } from "../../router/place.ts";
 
 const scope = "projects:write";

@@ -1,7 +1,7 @@
 // The projects: which pools serve each, and how much of its quotas it uses.
 import type { PoolView, Project } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
-import { Actions } from "../../parts/act.tsx";
+import { Actions } from "../../parts/acts/act.tsx";
 import { Pages, pageOf } from "../../parts/lists/pages.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
 import { Heads } from "../../parts/lists/table.tsx";

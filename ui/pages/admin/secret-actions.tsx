@@ -2,10 +2,10 @@
 import type { Secret } from "../../../src/generated/api.ts";
 import { SECRET_PURPOSES } from "../../../src/shared/access/secret-use.ts";
 import { callOf, type InputOf } from "../../api/send.ts";
-import type { Action } from "../../parts/act.tsx";
+import type { Action } from "../../parts/acts/act.tsx";
+import { ChoiceField, LinesField, TextField } from "../../parts/acts/field.tsx";
+import { flagsOf, textOf } from "../../parts/acts/given.ts";
 import { droverOf } from "../../parts/as-text.ts";
-import { ChoiceField, LinesField, TextField } from "../../parts/field.tsx";
-import { flagsOf, textOf } from "../../parts/given.ts";
 import { go } from "../../router/place.ts";
 
 const scope = "secrets:write";

@@ -2,7 +2,7 @@
 import type { Secret, SecretList } from "../../../src/generated/api.ts";
 import { usersOf } from "../../../src/shared/access/secret-use.ts";
 import { ask } from "../../api/send.ts";
-import { Actions } from "../../parts/act.tsx";
+import { Actions } from "../../parts/acts/act.tsx";
 import { Pages, pageOf } from "../../parts/lists/pages.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
 import { Heads } from "../../parts/lists/table.tsx";

@@ -3,7 +3,7 @@ import { specAgain } from "../../../client/runs/spec-again.ts";
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
 import { callOf } from "../../api/send.ts";
-import type { Action } from "../../parts/act.tsx";
+import type { Action } from "../../parts/acts/act.tsx";
 import { droverOf } from "../../parts/as-text.ts";
 import { go, itemHref } from "../../router/place.ts";
 import { signalOf } from "./signal.tsx";

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { hasFailed, isTerminal } from "../../../src/shared/run-state.ts";
 import { ask } from "../../api/send.ts";
-import { Actions } from "../../parts/act.tsx";
+import { Actions } from "../../parts/acts/act.tsx";
 import { later } from "../../parts/later.tsx";
 import { Long } from "../../parts/lists/scroll.tsx";
 import { Settled, Trouble } from "../../parts/problem.tsx";

@@ -2,10 +2,10 @@
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { SIGNALS } from "../../../src/shared/signals.ts";
 import { callOf, type InputOf } from "../../api/send.ts";
-import type { Action } from "../../parts/act.tsx";
+import type { Action } from "../../parts/acts/act.tsx";
+import { ChoiceField } from "../../parts/acts/field.tsx";
+import { flagsOf, textOf } from "../../parts/acts/given.ts";
 import { droverOf } from "../../parts/as-text.ts";
-import { ChoiceField } from "../../parts/field.tsx";
-import { flagsOf, textOf } from "../../parts/given.ts";
 
 type Body = InputOf<"signalRun">["body"];
 

@@ -1,6 +1,6 @@
 // The list of runs: 50 at a time, filtered by what the address says (ui.md#d11, ui.md#d15).
 import { type AnswerOf, ask } from "../../api/send.ts";
-import { Actions } from "../../parts/act.tsx";
+import { Actions } from "../../parts/acts/act.tsx";
 import { Parts } from "../../parts/lists/cursor.tsx";
 import { Silent } from "../../parts/lists/silent.tsx";
 import { Nothing, Settled, Trouble } from "../../parts/problem.tsx";

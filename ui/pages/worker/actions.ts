@@ -1,7 +1,7 @@
 // What can a reader do about a worker?
 import type { WorkerStatus } from "../../../src/generated/api.ts";
 import { callOf } from "../../api/send.ts";
-import type { Action } from "../../parts/act.tsx";
+import type { Action } from "../../parts/acts/act.tsx";
 import { droverOf } from "../../parts/as-text.ts";
 
 /** The actions that fit the state of the worker. `again` asks for the worker anew. */

@@ -1,7 +1,7 @@
 // The page of one worker: its state and why, its boot, its runs, its prices, and what to do.
 import type { WorkerStatus } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
-import { Actions } from "../../parts/act.tsx";
+import { Actions } from "../../parts/acts/act.tsx";
 import { InUse } from "../../parts/in-use.tsx";
 import { Scroll } from "../../parts/lists/scroll.tsx";
 import { Heads } from "../../parts/lists/table.tsx";

@@ -1,7 +1,7 @@
 // What can a reader do about browser sessions: end one (sessions.md#life)?
 import type { Session } from "../../../../src/generated/api.ts";
 import { callOf } from "../../../api/send.ts";
-import type { Action } from "../../../parts/act.tsx";
+import type { Action } from "../../../parts/acts/act.tsx";
 import { droverOf } from "../../../parts/as-text.ts";
 import { go } from "../../../router/place.ts";
 

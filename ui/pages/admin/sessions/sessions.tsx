@@ -2,7 +2,7 @@
 import type { Session } from "../../../../src/generated/api.ts";
 import { ask } from "../../../api/send.ts";
 import { session as reader } from "../../../api/session.ts";
-import { Actions } from "../../../parts/act.tsx";
+import { Actions } from "../../../parts/acts/act.tsx";
 import { Pages, pageOf } from "../../../parts/lists/pages.tsx";
 import { Scroll } from "../../../parts/lists/scroll.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";

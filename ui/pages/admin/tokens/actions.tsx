@@ -2,10 +2,10 @@
 import type { Signal } from "@preact/signals";
 import type { NewToken, Session, Token } from "../../../../src/generated/api.ts";
 import { callOf } from "../../../api/send.ts";
-import type { Action } from "../../../parts/act.tsx";
+import type { Action } from "../../../parts/acts/act.tsx";
+import { LinesField, NumberField, TextField } from "../../../parts/acts/field.tsx";
+import { flagsOf, numberOf, pairsOf, textOf, wordsOf } from "../../../parts/acts/given.ts";
 import { droverOf } from "../../../parts/as-text.ts";
-import { LinesField, NumberField, TextField } from "../../../parts/field.tsx";
-import { flagsOf, numberOf, pairsOf, textOf, wordsOf } from "../../../parts/given.ts";
 import type { Shown } from "../../../parts/once.tsx";
 import { AccessFields, accessFlags, accessOf } from "../access.tsx";
 import type { Made } from "./made-by.ts";

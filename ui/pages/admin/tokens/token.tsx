@@ -2,7 +2,7 @@
 import type { Signal } from "@preact/signals";
 import type { Session, Token, TrustRule } from "../../../../src/generated/api.ts";
 import { limitsText } from "../../../../src/shared/access/limits-text.ts";
-import { Actions } from "../../../parts/act.tsx";
+import { Actions } from "../../../parts/acts/act.tsx";
 import type { Shown } from "../../../parts/once.tsx";
 import { Nothing } from "../../../parts/problem.tsx";
 import { Moment } from "../../../parts/time.tsx";

@@ -2,7 +2,7 @@
 import type { Token } from "../../../../src/generated/api.ts";
 import { limitsText } from "../../../../src/shared/access/limits-text.ts";
 import { ask } from "../../../api/send.ts";
-import { Actions } from "../../../parts/act.tsx";
+import { Actions } from "../../../parts/acts/act.tsx";
 import { Pages, pageOf } from "../../../parts/lists/pages.tsx";
 import { Scroll } from "../../../parts/lists/scroll.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";

@@ -2,10 +2,10 @@
 import type { Token, TrustRule } from "../../../../src/generated/api.ts";
 import { limitsText } from "../../../../src/shared/access/limits-text.ts";
 import { callOf } from "../../../api/send.ts";
-import type { Action } from "../../../parts/act.tsx";
+import type { Action } from "../../../parts/acts/act.tsx";
+import { LinesField, TextField } from "../../../parts/acts/field.tsx";
+import { asLines, flagsOf, pairsOf, textOf, ticksOf } from "../../../parts/acts/given.ts";
 import { droverOf } from "../../../parts/as-text.ts";
-import { LinesField, TextField } from "../../../parts/field.tsx";
-import { asLines, flagsOf, pairsOf, textOf, ticksOf } from "../../../parts/given.ts";
 import { go } from "../../../router/place.ts";
 import { AccessFields, accessFlags, accessOf } from "../access.tsx";
 

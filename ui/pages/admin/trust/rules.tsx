@@ -2,8 +2,8 @@
 import type { Token, TrustRule } from "../../../../src/generated/api.ts";
 import { limitsText } from "../../../../src/shared/access/limits-text.ts";
 import { ask } from "../../../api/send.ts";
-import { Actions } from "../../../parts/act.tsx";
-import { asLines } from "../../../parts/given.ts";
+import { Actions } from "../../../parts/acts/act.tsx";
+import { asLines } from "../../../parts/acts/given.ts";
 import { Pages, pageOf } from "../../../parts/lists/pages.tsx";
 import { Long, Scroll } from "../../../parts/lists/scroll.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";

@@ -3,7 +3,7 @@
 import type { WebhookDelivery } from "../../../../src/generated/api.ts";
 import { DELIVERY_STATES } from "../../../../src/shared/webhooks/words.ts";
 import { ask, type InputOf } from "../../../api/send.ts";
-import { Actions } from "../../../parts/act.tsx";
+import { Actions } from "../../../parts/acts/act.tsx";
 import { Parts } from "../../../parts/lists/cursor.tsx";
 import { Long, Scroll } from "../../../parts/lists/scroll.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";

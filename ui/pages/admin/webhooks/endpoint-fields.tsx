@@ -2,8 +2,8 @@
 import type { Webhook } from "../../../../src/generated/api.ts";
 import { END_TYPES, WEBHOOK_TYPES } from "../../../../src/shared/webhooks/words.ts";
 import type { InputOf } from "../../../api/send.ts";
-import { LinesField, TextField, TicksField } from "../../../parts/field.tsx";
-import { asLines, flagsOf, pairsOf, textOf, ticksOf, wordsOf } from "../../../parts/given.ts";
+import { LinesField, TextField, TicksField } from "../../../parts/acts/field.tsx";
+import { asLines, flagsOf, pairsOf, textOf, ticksOf, wordsOf } from "../../../parts/acts/given.ts";
 
 type Endpoint = InputOf<"putWebhook">["body"];
 

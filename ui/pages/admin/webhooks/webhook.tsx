@@ -1,7 +1,7 @@
 // One webhook: its state and why, what it receives, what to do about it, and its deliveries.
 import type { Signal } from "@preact/signals";
 import type { Webhook } from "../../../../src/generated/api.ts";
-import { Actions } from "../../../parts/act.tsx";
+import { Actions } from "../../../parts/acts/act.tsx";
 import type { Shown } from "../../../parts/once.tsx";
 import { Nothing } from "../../../parts/problem.tsx";
 import { Moment } from "../../../parts/time.tsx";

@@ -1,7 +1,7 @@
 // The webhooks: a list with the state and the latest delivery of each, or the one that the address names.
 import type { Webhook } from "../../../../src/generated/api.ts";
 import { ask } from "../../../api/send.ts";
-import { Actions } from "../../../parts/act.tsx";
+import { Actions } from "../../../parts/acts/act.tsx";
 import { Pages, pageOf } from "../../../parts/lists/pages.tsx";
 import { Scroll } from "../../../parts/lists/scroll.tsx";
 import { Heads } from "../../../parts/lists/table.tsx";

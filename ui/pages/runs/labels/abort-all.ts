@@ -1,7 +1,7 @@
 // How does a reader end everything with a label (ui.md#d19)?
 import type { AbortedList } from "../../../../src/generated/api.ts";
 import { callOf, send } from "../../../api/send.ts";
-import type { Action } from "../../../parts/act.tsx";
+import type { Action } from "../../../parts/acts/act.tsx";
 import { droverOf } from "../../../parts/as-text.ts";
 import { IncompleteError } from "../../../parts/unsure.ts";
 import type { Filter } from "../filter.ts";

@@ -2,12 +2,12 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import type { Scope } from "../../src/generated/api.ts";
-import { ApiError, type Call, send } from "../api/send.ts";
-import { may } from "../api/session.ts";
-import { curlOf } from "./as-text.ts";
-import { Command } from "./copy.tsx";
-import { Trouble } from "./problem.tsx";
+import type { Scope } from "../../../src/generated/api.ts";
+import { ApiError, type Call, send } from "../../api/send.ts";
+import { may } from "../../api/session.ts";
+import { curlOf } from "../as-text.ts";
+import { Command } from "../copy.tsx";
+import { Trouble } from "../problem.tsx";
 import { useSending } from "./sending.ts";
 
 /** Something that the page can do. */

@@ -1,7 +1,7 @@
 // What becomes of an action once it is sent? It is sent once, and its end is said where it was asked.
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { UnawaitedError } from "./unsure.ts";
+import { UnawaitedError } from "../unsure.ts";
 
 /** An action on its way. */
 export interface Sending {
