@@ -262,3 +262,13 @@ test("abort --no-wait only asks for it", async () => {
   const ended = await bench.run(["abort", "--no-wait", "r1"]);
   expect([ended.code, ended.stdout.toString()]).toEqual([0, "r1 is being aborted\n"]);
 });
+
+test("drover console shows the lines of a console, and says beside them what they are", async () => {
+  const text = "booting\n\u001b]0;title\u0007 login:\n";
+  const shown = { worker: "w-1", readAt: "2026-11-21T08:30:00.000Z", updatedAt: null, truncated: true, text };
+  bench.plane.on("GET", /^\/v1\/workers\/w-1\/console$/, (_seen, res) => json(res, 200, shown));
+  const { stdout, stderr, code } = await bench.run(["console", "w-1"]);
+  expect([code, stdout.toString()]).toEqual([0, "booting\n\\x1b]0;title\\x07 login:\n"]);
+  expect(stderr).toBe("drover: What came before is left out.\n");
+  expect(JSON.parse((await bench.run(["console", "w-1", "--json"])).stdout.toString())).toEqual(shown);
+});

@@ -262,3 +262,27 @@ describe("a create that is answered with 202 goes on (clouds.md#pending)", () =>
     expect(await provider().create(WANTED)).toMatchObject({ kind: "pending", retryAfterMs });
   });
 });
+
+describe("the console of a machine (clouds.md#console)", () => {
+  const shown = () => provider().console?.({ worker: "w1", id: "i/1", zone: null });
+
+  it("is what the service says, and whether more was before it", async () => {
+    answer = says(200, { text: "booting\n", truncated: true, more: 1 });
+    expect(await shown()).toEqual({ kind: "console", text: "booting\n", isCut: true, updatedAt: null });
+    expect(calls.at(-1)).toBe("GET /instances/i%2F1/console");
+  });
+
+  it.each([404, 405, 501])("is none if the service says %i: it need not have the call", async (status) => {
+    answer = says(status);
+    expect(await shown()).toMatchObject({ kind: "none" });
+  });
+
+  it.each([
+    ["it is no text", says(200, { text: 1 }), "temporary"],
+    ["the service wants a pause", says(429), "rate_limit"],
+    ["the secret is refused", says(403, { class: "auth", text: "no" }), "auth"],
+  ])("fails, classified, if %s", async (_, to, kind) => {
+    answer = to;
+    expect(await shown()).toMatchObject({ kind: "failed", failure: { class: kind } });
+  });
+});
