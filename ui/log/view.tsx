@@ -7,6 +7,7 @@ import { Nothing, Trouble } from "../parts/problem.tsx";
 import { go, place, queryOf, withQuery } from "../router/place.ts";
 import { isVisible } from "../store/clock.ts";
 import { placeIn } from "./bytes/place.ts";
+import { numberLines } from "./pane/line-numbers.ts";
 import { LogPane } from "./pane/log-pane.ts";
 import { LogSearch } from "./pane/log-search.ts";
 import { statusText } from "./pane/status.ts";
@@ -79,9 +80,9 @@ function Output({ name, goesOn }: { name: LogName; goesOn: boolean }) {
   const wraps = useSignal(true);
   useEffect(() => {
     open(pane);
-    const stop = whileHidden(pane);
+    const stops = [whileHidden(pane), numberLines(pane)];
     return () => {
-      stop();
+      for (const stop of stops) stop();
       search.close();
       pane.close();
     };

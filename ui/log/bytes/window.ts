@@ -15,6 +15,12 @@ export interface LogWindow {
   readonly newlinesBefore: number | undefined;
 }
 
+/** How many newlines a log has before the byte `at`. It stays true, because a log only grows. */
+export interface NewlineCount {
+  at: number;
+  newlines: number;
+}
+
 /** A window without bytes, which begins at this offset or at the next smaller multiple of a block. */
 export function emptyWindow(at = 0): LogWindow {
   const from = blockStart(at);
@@ -58,6 +64,17 @@ export function lineNumber({ newlinesBefore, blocks, endsBefore }: LogWindow, ro
   let cuts = 0;
   for (let i = 0; i < Math.min(index, blocks.length); i++) if (blocks[i]?.isCut === true) cuts += 1;
   return newlinesBefore + row - cuts + 1;
+}
+
+/**
+ * The window with numbers for its lines, if the count is about one of its bytes, or about its end
+ * (ui.md#log-rows). A count that is less than the window's own newlines up to there is not believed.
+ */
+export function withNewlines(window: LogWindow, { at, newlines }: NewlineCount): LogWindow {
+  const { from, to, blocks, newlinesBefore } = window;
+  if (newlinesBefore !== undefined || at < from || at > to) return window;
+  const before = newlines - newlinesUpTo(blocks, at);
+  return before < 0 ? window : windowOf(from, blocks, before);
 }
 
 /** Whether a row is the rest of a line that began in the row before. */
@@ -152,6 +169,16 @@ function* blocksOf(from: number, bytes: Uint8Array): Generator<Block> {
 
 function newlinesIn(blocks: readonly Block[]): number {
   return blocks.reduce((sum, { ends, isCut }) => sum + (isCut ? 0 : ends.length), 0);
+}
+
+/** The newlines of blocks before the byte `at`. */
+function newlinesUpTo(blocks: readonly Block[], at: number): number {
+  let count = 0;
+  for (const { from, ends, isCut } of blocks) {
+    if (from >= at) break;
+    if (!isCut) count += countUpTo(ends, at - from);
+  }
+  return count;
 }
 
 /** The offset after the last row that has ended. */

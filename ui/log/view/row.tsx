@@ -13,7 +13,6 @@ interface RowProps {
 
 /** A row of text (ui.md#d9). Its number is no text, so that copying leaves it out. */
 export function Row({ row, href, isMarked, onExtend }: RowProps) {
-  const number = numberOf(row);
   const onClick = (event: MouseEvent) => {
     if (!event.shiftKey) return;
     event.preventDefault();
@@ -25,8 +24,8 @@ export function Row({ row, href, isMarked, onExtend }: RowProps) {
       <a
         class="log-number"
         href={href}
-        data-number={number ?? "⋯"}
-        aria-label={number === undefined ? "Link to the same line" : `Link to line ${number}`}
+        data-number={numberOf(row)}
+        aria-label={labelOf(row)}
         tabIndex={-1}
         onClick={onClick}
       />
@@ -40,10 +39,15 @@ export function Boundary({ attempt }: { attempt: string }) {
   return <div class="log-row log-boundary">Attempt {attempt} starts here</div>;
 }
 
-/** The number of the line, or the offset of its first byte if nobody has counted the lines before. */
-function numberOf({ line, from, isContinued }: TextRow): string | undefined {
-  if (isContinued) return undefined;
-  return line === undefined ? `@${from}` : String(line);
+/** What stands before a row: nothing if the number of its line is not known (ui.md#log-rows). */
+function numberOf({ line, isContinued }: TextRow): string {
+  if (isContinued) return "⋯";
+  return line === undefined ? "" : String(line);
+}
+
+function labelOf({ line, from, isContinued }: TextRow): string {
+  if (isContinued) return "Link to the same line";
+  return line === undefined ? `Link to byte ${from}` : `Link to line ${line}`;
 }
 
 function shown({ text, style, href }: Span) {
