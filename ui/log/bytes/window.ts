@@ -1,5 +1,6 @@
 // Which bytes of a log are in memory, and which rows do they have? A window is a value: changes make another.
 import { BLOCK_BYTES, type Block, blockOf, blockStart } from "./block.ts";
+import { joined } from "./joined.ts";
 
 /** How many bytes of a log are kept in memory (ui.md#d6). */
 export const MAX_WINDOW_BYTES = 32 * 1024 * 1024;
@@ -116,7 +117,7 @@ export function append(window: LogWindow, offset: number, bytes: Uint8Array): Lo
   if (last !== undefined && last.bytes.length < BLOCK_BYTES) {
     blocks.pop();
     from = last.from;
-    rest = joined(last.bytes, fresh);
+    rest = joined([last.bytes, fresh], last.bytes.length + fresh.length);
   }
   for (const block of blocksOf(from, rest)) blocks.push(block);
   return windowOf(window.from, blocks, window.newlinesBefore);
@@ -221,11 +222,4 @@ function countUpTo(sorted: Uint32Array, most: number): number {
     else high = middle;
   }
   return low;
-}
-
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
 }

@@ -1,8 +1,7 @@
 // What does a view of output have in memory, what is in view, and what is read next?
-import { computed, type Signal, signal } from "@preact/signals";
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { BLOCK_BYTES, blockStart } from "../bytes/block.ts";
 import {
-  type BytePlace,
   bounded,
   documentBytes,
   type LogDocument,
@@ -14,16 +13,18 @@ import {
   withCount,
   withWindow,
 } from "../bytes/document.ts";
+import { joined } from "../bytes/joined.ts";
 import { lineFinder } from "../bytes/line-finder.ts";
-import { type Position, positionOf, rowsAfter } from "../bytes/position.ts";
+import type { Position } from "../bytes/position.ts";
 import { MAX_WINDOW_BYTES, type NewlineCount, prepend } from "../bytes/window.ts";
 import { startOfLine } from "../read/line-numbers.ts";
 import { type LogName, opener } from "../read/log-call.ts";
 import { type LogNews, type LogSpan, readLog } from "../read/log-reading.ts";
-import { nextAttempt } from "../read/next-attempt.ts";
+import { attemptToShow, type Following } from "../read/next-attempt.ts";
 import { pauseIn } from "../read/pause.ts";
 import { type Anchor, ROW_PX } from "../scroll.ts";
-import { Arrivals, joined } from "./arrivals.ts";
+import { Arrivals } from "./arrivals.ts";
+import { Standing } from "./standing.ts";
 import type { PaneStatus } from "./status.ts";
 
 /** How much of the end is read first (ui.md#d6). */
@@ -38,31 +39,30 @@ const PLACE_PX = 5 * ROW_PX;
 /** The output of one task and stream: one attempt, and those that follow while somebody looks. */
 export class LogPane {
   readonly document: Signal<LogDocument>;
-  readonly position: Signal<Position> = signal({ is: "end" });
+  readonly position: Signal<Position>;
   readonly status: Signal<PaneStatus> = signal({ is: "opening" });
   /** Why the view does not show what its address names. */
   readonly note: Signal<string> = signal("");
   /** How many rows came since somebody stopped following; undefined while the view follows (ui.md#d2). */
-  readonly newRows = computed(() => {
-    const seen = this.#seen.value;
-    return seen === undefined ? undefined : rowsAfter(this.document.value, seen);
-  });
+  readonly newRows: ReadonlySignal<number | undefined>;
 
   /** The rows that are drawn. */
   drawn = { from: 0, to: 0 };
 
-  readonly #seen: Signal<BytePlace | undefined> = signal(undefined);
+  readonly #standing: Standing;
   readonly #name: LogName;
   /** Ends what is read. Whatever comes afterwards is dropped (ui.md#d4). */
   #reading = new AbortController();
   #isLoading = false;
-  readonly #goesOn: boolean;
+  readonly #following: Following;
 
-  /** `goesOn`: attempts that follow this one are shown, too, when it has ended. */
-  constructor(name: LogName, { goesOn }: { goesOn: boolean }) {
+  constructor(name: LogName, following: Following) {
     this.#name = name;
-    this.#goesOn = goesOn;
+    this.#following = following;
     this.document = signal(newDocument(name.attempt));
+    this.#standing = new Standing(this.document);
+    this.position = this.#standing.position;
+    this.newRows = this.#standing.newRows;
   }
 
   /** Ends all reading. */
@@ -179,8 +179,7 @@ export class LogPane {
 
   /** Follows: the end stays in view, whatever comes. */
   toEnd(): void {
-    this.#seen.value = undefined;
-    this.position.value = { is: "end" };
+    this.#standing.toEnd();
   }
 
   /** The reader has scrolled to the end of what is in memory. */
@@ -191,12 +190,7 @@ export class LogPane {
 
   /** Stays at a place (ui.md#d2). */
   moveTo(anchor: Anchor): void {
-    const document = this.document.peek();
-    if (this.position.peek().is === "end") {
-      const { attempt, window } = this.#last();
-      this.#seen.value = { attempt, offset: Math.max(0, window.to - 1) };
-    }
-    this.position.value = positionOf(document, anchor);
+    this.#standing.moveTo(anchor);
   }
 
   #last(): Section {
@@ -220,16 +214,13 @@ export class LogPane {
 
   #goOn(): void {
     const { attempt, window } = this.#last();
-    if (this.position.peek().is === "at")
-      this.#seen.value ??= { attempt, offset: Math.max(0, window.to - 1) };
+    this.#standing.countFromHere();
     this.#follow(attempt, { from: window.to }, this.#again());
   }
 
   /** Goes on with the attempt after this one, once there is one (ui.md#d3). */
   async #showNext(last: string, signal: AbortSignal): Promise<void> {
-    if (!this.#goesOn) return;
-    const { run, task } = this.#name;
-    const next = await nextAttempt({ run, task, last }, signal, pauseIn(signal));
+    const next = await attemptToShow({ ...this.#name, last }, this.#following, signal);
     if (next === undefined || signal.aborted) return;
     this.document.value = withAttempt(this.document.peek(), next);
     this.#follow(next, { from: 0 }, this.#again());
