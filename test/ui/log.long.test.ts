@@ -145,12 +145,12 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
   test("D6: only the end of a large log is fetched, and only visible rows exist (ui.md#d6)", async () => {
     const id = await ended("seq 1 1250000; exit 1");
     const { page, close } = await at.open("/ui/runs");
-    /** What each request about output asks for: a tail, a range, or everything. */
+    /** What each request for bytes of output asks for: a tail, a range, or everything. */
     const spans: string[] = [];
     page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url());
       const span = request.headers().range ?? searchParams.get("tail") ?? "everything";
-      if (pathname.includes("/logs/")) spans.push(span);
+      if (pathname.endsWith("/stdout")) spans.push(span);
     });
     await page.goto(`${at.url}/ui/runs/${id}`);
     await until("the end is shown", async () => (await lastRow(page)) === "1250000");

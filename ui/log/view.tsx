@@ -5,24 +5,29 @@ import type { RunStatus } from "../../src/generated/api.ts";
 import { isTerminal } from "../../src/shared/run-state.ts";
 import { Nothing, Trouble } from "../parts/problem.tsx";
 import { go, place, queryOf, withQuery } from "../router/place.ts";
-import { isVisible } from "../store/clock.ts";
+import { Both } from "./both/both.tsx";
 import { placeIn } from "./bytes/place.ts";
+import { numberLines } from "./pane/line-numbers.ts";
 import { LogPane } from "./pane/log-pane.ts";
 import { LogSearch } from "./pane/log-search.ts";
 import { statusText } from "./pane/status.ts";
+import { whileHidden } from "./pane/while-hidden.ts";
 import { type LogName, rawPath } from "./read/log-call.ts";
+import type { Following } from "./read/next-attempt.ts";
 import type { TextRow } from "./view/drawn.ts";
 import { Find } from "./view/find.tsx";
 import { Rows } from "./view/rows.tsx";
+import { EndButton, WrapBox } from "./view/tools.tsx";
 
-/** A hidden page stops reading after this time (ui.md#d13). */
-const HIDDEN_MS = 60_000;
-const STREAMS = ["stdout", "stderr"] as const;
+const STREAMS = ["stdout", "stderr", "both"] as const;
 
-/** The output of a run. The address chooses the task, the stream and the attempt (ui.md#d15). */
-export function LogView({ run }: { run: RunStatus }) {
+/**
+ * The output of a run. The address chooses the task, the stream and the attempt (ui.md#d15). `onNext` hears
+ * of attempts that follow.
+ */
+export function LogView({ run, onNext }: { run: RunStatus; onNext: () => void }) {
   const task = queryOf("task") || run.tasks[0]?.name || "main";
-  const stream = queryOf("stream") === "stderr" ? "stderr" : "stdout";
+  const stream = STREAMS.find((one) => one === queryOf("stream")) ?? "stdout";
   const chosen = queryOf("attempt");
   const known = run.tasks.find(({ name }) => name === task);
   const attempts = known?.attempts.map(({ id }) => id.slice(id.lastIndexOf("/") + 1)) ?? [];
@@ -30,6 +35,7 @@ export function LogView({ run }: { run: RunStatus }) {
   // The latest one when the view was opened: a restart must not take away what somebody reads (ui.md#d3).
   const opened = useMemo(() => latest, [run.id, task, stream, chosen, latest === undefined]);
   const attempt = chosen || opened;
+  const following = { goesOn: chosen === "", onNext: isTerminal(run.state) ? undefined : onNext };
   return (
     <section class="log-page" aria-label="Output">
       <Tabs label="Streams" name="stream" items={STREAMS} chosen={stream} />
@@ -41,11 +47,17 @@ export function LogView({ run }: { run: RunStatus }) {
       )}
       {attempt === undefined ? (
         <Nothing why={`${task} has not been started yet, so it has no output.`} />
+      ) : stream === "both" ? (
+        <Both
+          key={[run.id, task, stream, attempt].join(" ")}
+          name={{ run: run.id, task, attempt }}
+          following={following}
+        />
       ) : (
         <Output
           key={[run.id, task, stream, attempt].join(" ")}
           name={{ run: run.id, task, stream, attempt }}
-          goesOn={chosen === "" && !isTerminal(run.state)}
+          following={following}
         />
       )}
     </section>
@@ -73,15 +85,15 @@ function Tabs(props: { label: string; name: string; items: readonly string[]; ch
 }
 
 /** The output of one attempt, and of those that follow it while somebody looks (ui.md#d4). */
-function Output({ name, goesOn }: { name: LogName; goesOn: boolean }) {
-  const pane = useMemo(() => new LogPane(name, { goesOn }), []);
+function Output({ name, following }: { name: LogName; following: Following }) {
+  const pane = useMemo(() => new LogPane(name, following), []);
   const search = useMemo(() => new LogSearch(pane), [pane]);
   const wraps = useSignal(true);
   useEffect(() => {
     open(pane);
-    const stop = whileHidden(pane);
+    const stops = [whileHidden(pane), numberLines(pane)];
     return () => {
-      stop();
+      for (const stop of stops) stop();
       search.close();
       pane.close();
     };
@@ -124,17 +136,8 @@ function Tools({ name, pane, wraps, onWrap }: ToolsProps) {
       <button type="button" onClick={() => pane.showBytes(0, 1)}>
         Beginning
       </button>
-      <button type="button" data-follow onClick={() => pane.resume()} disabled={isFollowing}>
-        {rows > 0 ? `${rows.toLocaleString("en")} new ${rows === 1 ? "line" : "lines"}` : "End"}
-      </button>
-      <label>
-        <input
-          type="checkbox"
-          checked={wraps}
-          onChange={({ currentTarget }) => onWrap(currentTarget.checked)}
-        />{" "}
-        Wrap long lines
-      </label>
+      <EndButton newRows={rows} isFollowing={isFollowing} onClick={() => pane.resume()} />
+      <WrapBox wraps={wraps} onWrap={onWrap} />
       <a href={rawPath(name)} download={`${name.run}-${name.task}-${name.attempt}-${name.stream}.log`}>
         Raw
       </a>
@@ -148,20 +151,6 @@ function open(pane: LogPane): void {
   if (wanted === undefined) pane.showEnd();
   else if (wanted.unit === "bytes") pane.showBytes(wanted.from, wanted.to);
   else pane.showLines(wanted.from, wanted.to);
-}
-
-/** Pauses a pane once the page has been hidden for a minute. Returns what ends this. */
-function whileHidden(pane: LogPane): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const stop = isVisible.subscribe((visible) => {
-    clearTimeout(timer);
-    if (visible) pane.unpause();
-    else timer = setTimeout(() => pane.pause(), HIDDEN_MS);
-  });
-  return () => {
-    clearTimeout(timer);
-    stop();
-  };
 }
 
 /** Follows the address, which Back and links change. */

@@ -46,4 +46,15 @@ describe("lines are found by their numbers (ui.md#d8)", () => {
       expect(found ?? finder.end()).toEqual(bytes);
     }
   });
+
+  test("from a byte on whose line has a known number, and only behind it", () => {
+    const inLineTwo = { from: 5, line: 2 };
+    expect(lineFinder(3, 4, inLineTwo).take(log.slice(5))).toEqual({ from: 8, to: 14 });
+    const rest = lineFinder(5, 5, inLineTwo);
+    rest.take(log.slice(5));
+    expect(rest.end()).toEqual({ from: 14, to: 18 });
+    const never = lineFinder(2, 2, inLineTwo);
+    never.take(log.slice(5));
+    expect(never.end()).toBeUndefined();
+  });
 });

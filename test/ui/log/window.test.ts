@@ -12,6 +12,7 @@ import {
   rowAt,
   rowBytes,
   rowCount,
+  withNewlines,
 } from "../../../ui/log/bytes/window.ts";
 
 const bytesFrom = (text: string) => new TextEncoder().encode(text);
@@ -79,6 +80,37 @@ describe("rows (ui.md#d9)", () => {
 
   test("do not exist outside of the window", () => {
     expect(() => rowBytes(filled("one\n"), 1)).toThrow(RangeError);
+  });
+});
+
+describe("lines have the numbers of a count (ui.md#log-rows)", () => {
+  const begin = 5 * BLOCK_BYTES;
+  const newlinesUpTo = (at: number) => LOG.slice(0, at).filter((byte) => byte === 0x0a).length;
+  const uncounted = append(emptyWindow(begin), begin, LOG.slice(begin));
+
+  test("whichever byte of the window it is about", () => {
+    for (let at = begin; at <= LOG.length; at += 4_999) {
+      const window = withNewlines(uncounted, { at, newlines: newlinesUpTo(at) });
+      expect(lineNumber(window, 0)).toBe(newlinesUpTo(begin) + 1);
+      expect(lineNumber(window, rowCount(window) - 1)).toBe(LINES.length);
+    }
+    const end = withNewlines(uncounted, { at: LOG.length, newlines: LINES.length });
+    expect(lineNumber(end, rowCount(end) - 1)).toBe(LINES.length);
+  });
+
+  test("not if it is about other bytes, or less than the newlines that are there", () => {
+    const counts = [
+      { at: begin - 1, newlines: 5_000 },
+      { at: LOG.length + 1, newlines: 9_000 },
+      { at: LOG.length, newlines: 3 },
+    ];
+    for (const count of counts) expect(lineNumber(withNewlines(uncounted, count), 0)).toBeUndefined();
+  });
+
+  test("and keep them when earlier bytes come", () => {
+    const window = withNewlines(uncounted, { at: LOG.length, newlines: LINES.length });
+    const earlier = prepend(window, BLOCK_BYTES, LOG.slice(BLOCK_BYTES, begin));
+    expect(lineNumber(earlier, 0)).toBe(newlinesUpTo(BLOCK_BYTES) + 1);
   });
 });
 

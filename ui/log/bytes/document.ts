@@ -5,9 +5,11 @@ import {
   emptyWindow,
   type LogWindow,
   MAX_WINDOW_BYTES,
+  type NewlineCount,
   rowAt,
   rowBytes,
   rowCount,
+  withNewlines,
 } from "./window.ts";
 
 /** What is shown of one attempt. */
@@ -107,6 +109,11 @@ export function withWindow(
       return section.attempt === attempt ? { attempt, window: change(section.window) } : section;
     }),
   };
+}
+
+/** Numbers the lines of an attempt, if the count is about bytes that are shown of it. */
+export function withCount(document: LogDocument, attempt: string, count: NewlineCount): LogDocument {
+  return withWindow(document, attempt, (window) => withNewlines(window, count));
 }
 
 /** How many bytes the document has. */

@@ -1,9 +1,17 @@
 // At which bytes do lines begin and end whose numbers a link names?
 const NEWLINE = 0x0a;
+/** The beginning of a log. */
+const LOG_START: LineStart = { from: 0, line: 1 };
 
-/** Finds lines in bytes that come piece by piece from the beginning of a log. */
+/** Where looking begins: a byte, and the number of the line that it is in, from 1. */
+export interface LineStart {
+  from: number;
+  line: number;
+}
+
+/** Finds lines in bytes that come piece by piece from the start on. */
 export interface LineFinder {
-  /** How many bytes have been looked at. */
+  /** The offset after the bytes that have been looked at. */
   readonly searched: number;
   /**
    * Looks at the next bytes. Returns the bytes of the lines as soon as they are known: `to` is the offset
@@ -14,11 +22,12 @@ export interface LineFinder {
   end(): { from: number; to: number } | undefined;
 }
 
-/** Looks for the lines `first` to `last`, counted from 1 (ui.md#d8). */
-export function lineFinder(first: number, last: number): LineFinder {
-  let searched = 0;
-  let line = 1;
-  let from = first === 1 ? 0 : undefined;
+/** Looks for the lines `first` to `last` (ui.md#d8). The first one must not begin before the start. */
+export function lineFinder(first: number, last: number, start: LineStart = LOG_START): LineFinder {
+  let searched = start.from;
+  let line = start.line;
+  // Only the first line of a log begins without a newline before it.
+  let from = first === 1 && searched === 0 ? 0 : undefined;
   return {
     get searched() {
       return searched;

@@ -1,5 +1,6 @@
 // Which bytes of a log are in memory, and which rows do they have? A window is a value: changes make another.
 import { BLOCK_BYTES, type Block, blockOf, blockStart } from "./block.ts";
+import { joined } from "./joined.ts";
 
 /** How many bytes of a log are kept in memory (ui.md#d6). */
 export const MAX_WINDOW_BYTES = 32 * 1024 * 1024;
@@ -13,6 +14,12 @@ export interface LogWindow {
   readonly endsBefore: readonly number[];
   /** How many newlines the log has before the window; undefined: nobody has counted them. */
   readonly newlinesBefore: number | undefined;
+}
+
+/** How many newlines a log has before the byte `at`. It stays true, because a log only grows. */
+export interface NewlineCount {
+  at: number;
+  newlines: number;
 }
 
 /** A window without bytes, which begins at this offset or at the next smaller multiple of a block. */
@@ -60,6 +67,17 @@ export function lineNumber({ newlinesBefore, blocks, endsBefore }: LogWindow, ro
   return newlinesBefore + row - cuts + 1;
 }
 
+/**
+ * The window with numbers for its lines, if the count is about one of its bytes, or about its end
+ * (ui.md#log-rows). A count that is less than the window's own newlines up to there is not believed.
+ */
+export function withNewlines(window: LogWindow, { at, newlines }: NewlineCount): LogWindow {
+  const { from, to, blocks, newlinesBefore } = window;
+  if (newlinesBefore !== undefined || at < from || at > to) return window;
+  const before = newlines - newlinesUpTo(blocks, at);
+  return before < 0 ? window : windowOf(from, blocks, before);
+}
+
 /** Whether a row is the rest of a line that began in the row before. */
 export function isContinued(window: LogWindow, row: number): boolean {
   if (row === 0) return false;
@@ -99,7 +117,7 @@ export function append(window: LogWindow, offset: number, bytes: Uint8Array): Lo
   if (last !== undefined && last.bytes.length < BLOCK_BYTES) {
     blocks.pop();
     from = last.from;
-    rest = joined(last.bytes, fresh);
+    rest = joined([last.bytes, fresh], last.bytes.length + fresh.length);
   }
   for (const block of blocksOf(from, rest)) blocks.push(block);
   return windowOf(window.from, blocks, window.newlinesBefore);
@@ -154,6 +172,16 @@ function newlinesIn(blocks: readonly Block[]): number {
   return blocks.reduce((sum, { ends, isCut }) => sum + (isCut ? 0 : ends.length), 0);
 }
 
+/** The newlines of blocks before the byte `at`. */
+function newlinesUpTo(blocks: readonly Block[], at: number): number {
+  let count = 0;
+  for (const { from, ends, isCut } of blocks) {
+    if (from >= at) break;
+    if (!isCut) count += countUpTo(ends, at - from);
+  }
+  return count;
+}
+
 /** The offset after the last row that has ended. */
 function lastEnd(blocks: readonly Block[]): number {
   for (let i = blocks.length - 1; i >= 0; i--) {
@@ -194,11 +222,4 @@ function countUpTo(sorted: Uint32Array, most: number): number {
     else high = middle;
   }
   return low;
-}
-
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
 }

@@ -1,5 +1,6 @@
 // When do bytes that arrive reach the document? Once per frame, however many pieces there are (ui.md#d14).
 import { onFrame } from "../../store/frame.ts";
+import { joined } from "../bytes/joined.ts";
 
 /** More bytes than this wait for nothing: the reader of the stream waits for the frame. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
@@ -44,17 +45,4 @@ export class Arrivals {
     this.#bytes = 0;
     this.#apply(this.#at, bytes);
   }
-}
-
-/** Pieces as one, of so many bytes. */
-export function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  const [only] = pieces;
-  if (only !== undefined && pieces.length === 1) return only;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -1,9 +1,7 @@
 // What does a view of output have in memory, what is in view, and what is read next?
-import { computed, type Signal, signal } from "@preact/signals";
-import { backOffMs, spread } from "../../../src/shared/time/backoff.ts";
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { BLOCK_BYTES, blockStart } from "../bytes/block.ts";
 import {
-  type BytePlace,
   bounded,
   documentBytes,
   type LogDocument,
@@ -12,16 +10,21 @@ import {
   type Section,
   withAttempt,
   withBytes,
+  withCount,
   withWindow,
 } from "../bytes/document.ts";
+import { joined } from "../bytes/joined.ts";
 import { lineFinder } from "../bytes/line-finder.ts";
-import { type Position, positionOf, rowsAfter } from "../bytes/position.ts";
-import { MAX_WINDOW_BYTES, prepend } from "../bytes/window.ts";
+import type { Position } from "../bytes/position.ts";
+import { MAX_WINDOW_BYTES, type NewlineCount, prepend } from "../bytes/window.ts";
+import { startOfLine } from "../read/line-numbers.ts";
 import { type LogName, opener } from "../read/log-call.ts";
 import { type LogNews, type LogSpan, readLog } from "../read/log-reading.ts";
-import { nextAttempt } from "../read/next-attempt.ts";
+import { attemptToShow, type Following } from "../read/next-attempt.ts";
+import { pauseIn } from "../read/pause.ts";
 import { type Anchor, ROW_PX } from "../scroll.ts";
-import { Arrivals, joined } from "./arrivals.ts";
+import { Arrivals } from "./arrivals.ts";
+import { Standing } from "./standing.ts";
 import type { PaneStatus } from "./status.ts";
 
 /** How much of the end is read first (ui.md#d6). */
@@ -32,36 +35,34 @@ const STEP_BYTES = 1024 * 1024;
 const AROUND_BYTES = 64 * 1024;
 /** Where such a place stands in the view. */
 const PLACE_PX = 5 * ROW_PX;
-const DELAYS = { firstMs: 1_000, longestMs: 30_000 };
 
 /** The output of one task and stream: one attempt, and those that follow while somebody looks. */
 export class LogPane {
   readonly document: Signal<LogDocument>;
-  readonly position: Signal<Position> = signal({ is: "end" });
+  readonly position: Signal<Position>;
   readonly status: Signal<PaneStatus> = signal({ is: "opening" });
   /** Why the view does not show what its address names. */
   readonly note: Signal<string> = signal("");
   /** How many rows came since somebody stopped following; undefined while the view follows (ui.md#d2). */
-  readonly newRows = computed(() => {
-    const seen = this.#seen.value;
-    return seen === undefined ? undefined : rowsAfter(this.document.value, seen);
-  });
+  readonly newRows: ReadonlySignal<number | undefined>;
 
   /** The rows that are drawn. */
   drawn = { from: 0, to: 0 };
 
-  readonly #seen: Signal<BytePlace | undefined> = signal(undefined);
+  readonly #standing: Standing;
   readonly #name: LogName;
   /** Ends what is read. Whatever comes afterwards is dropped (ui.md#d4). */
   #reading = new AbortController();
   #isLoading = false;
-  readonly #goesOn: boolean;
+  readonly #following: Following;
 
-  /** `goesOn`: attempts that follow this one are shown, too, when it has ended. */
-  constructor(name: LogName, { goesOn }: { goesOn: boolean }) {
+  constructor(name: LogName, following: Following) {
     this.#name = name;
-    this.#goesOn = goesOn;
+    this.#following = following;
     this.document = signal(newDocument(name.attempt));
+    this.#standing = new Standing(this.document);
+    this.position = this.#standing.position;
+    this.newRows = this.#standing.newRows;
   }
 
   /** Ends all reading. */
@@ -86,21 +87,28 @@ export class LogPane {
     void this.#guarded(this.#again(), (signal) => this.#openAt(attempt, { from, to }, signal));
   }
 
-  /** Shows these lines, counted from the beginning of the log (ui.md#d8). */
+  /** Shows these lines. Reading begins at the nearest byte whose line has a known number (ui.md#d8). */
   showLines(first: number, last: number): void {
     this.note.value = "";
     void this.#guarded(this.#again(), async (signal) => {
       const { attempt } = this.#name;
-      const finder = lineFinder(first, last);
-      for await (const news of this.#read(attempt, { from: 0 }, signal)) {
+      const show = (bytes: { from: number; to: number }) => {
+        return this.#openAt(attempt, bytes, signal, { at: bytes.from, newlines: first - 1 });
+      };
+      const start = await startOfLine(this.#name, first, signal);
+      const finder = lineFinder(first, last, start);
+      for await (const news of this.#read(attempt, { from: start.from }, signal)) {
         if (news.is === "ended") break;
         if (news.is !== "bytes") continue;
         const found = finder.take(news.bytes);
-        if (found !== undefined) return await this.#openAt(attempt, found, signal);
-        this.status.value = { is: "counting", line: first, searched: finder.searched };
+        if (found !== undefined) return await show(found);
+        const part = finder.end();
+        // A link may name more lines than anybody can look at.
+        if (part !== undefined && part.to - part.from > STEP_BYTES) return await show(part);
+        this.status.value = { is: "counting", line: first, searched: finder.searched - start.from };
       }
       const rest = finder.end();
-      if (rest !== undefined) return await this.#openAt(attempt, rest, signal);
+      if (rest !== undefined) return await show(rest);
       this.note.value = `The link names line ${first}, and this output has fewer lines. This is its end.`;
       this.showEnd();
     });
@@ -171,8 +179,7 @@ export class LogPane {
 
   /** Follows: the end stays in view, whatever comes. */
   toEnd(): void {
-    this.#seen.value = undefined;
-    this.position.value = { is: "end" };
+    this.#standing.toEnd();
   }
 
   /** The reader has scrolled to the end of what is in memory. */
@@ -183,12 +190,7 @@ export class LogPane {
 
   /** Stays at a place (ui.md#d2). */
   moveTo(anchor: Anchor): void {
-    const document = this.document.peek();
-    if (this.position.peek().is === "end") {
-      const { attempt, window } = this.#last();
-      this.#seen.value = { attempt, offset: Math.max(0, window.to - 1) };
-    }
-    this.position.value = positionOf(document, anchor);
+    this.#standing.moveTo(anchor);
   }
 
   #last(): Section {
@@ -212,16 +214,13 @@ export class LogPane {
 
   #goOn(): void {
     const { attempt, window } = this.#last();
-    if (this.position.peek().is === "at")
-      this.#seen.value ??= { attempt, offset: Math.max(0, window.to - 1) };
+    this.#standing.countFromHere();
     this.#follow(attempt, { from: window.to }, this.#again());
   }
 
   /** Goes on with the attempt after this one, once there is one (ui.md#d3). */
   async #showNext(last: string, signal: AbortSignal): Promise<void> {
-    if (!this.#goesOn) return;
-    const { run, task } = this.#name;
-    const next = await nextAttempt({ run, task, last }, signal, pauseIn(signal));
+    const next = await attemptToShow({ ...this.#name, last }, this.#following, signal);
     if (next === undefined || signal.aborted) return;
     this.document.value = withAttempt(this.document.peek(), next);
     this.#follow(next, { from: 0 }, this.#again());
@@ -275,7 +274,13 @@ export class LogPane {
     else this.document.value = bounded(next, "start");
   }
 
-  async #openAt(attempt: string, { from, to }: { from: number; to: number }, signal: AbortSignal) {
+  /** Reads these bytes, with what stands around them. `known`: how many newlines the log has before one. */
+  async #openAt(
+    attempt: string,
+    { from, to }: { from: number; to: number },
+    signal: AbortSignal,
+    known?: NewlineCount,
+  ) {
     const begin = blockStart(Math.max(0, from - AROUND_BYTES));
     // A link may name more than anybody can look at.
     const span = { from: begin, to: Math.min(to, from + STEP_BYTES) + AROUND_BYTES };
@@ -284,7 +289,8 @@ export class LogPane {
       this.note.value = `The link names byte ${from}, and this output has fewer. This is its end.`;
       return this.showEnd();
     }
-    this.document.value = withBytes(newDocument(attempt, begin), attempt, begin, bytes);
+    const read = withBytes(newDocument(attempt, begin), attempt, begin, bytes);
+    this.document.value = known === undefined ? read : withCount(read, attempt, known);
     this.position.value = { is: "at", place: { attempt, offset: from }, part: 0, y: PLACE_PX };
     this.status.value = { is: "held" };
     if (bytes.length < span.to - begin) this.#goOn();
@@ -341,18 +347,4 @@ export class LogPane {
       if (!signal.aborted) this.status.value = { is: "failed", error };
     }
   }
-}
-
-/** Waits before the try after so many failures in a row, or until reading ends. */
-function pauseIn(signal: AbortSignal): (failures: number) => Promise<void> {
-  return (failures) => {
-    return new Promise((done) => {
-      const timer = setTimeout(done, spread(backOffMs(DELAYS, failures), Math.random()));
-      const end = () => {
-        clearTimeout(timer);
-        done();
-      };
-      signal.addEventListener("abort", end, { once: true });
-    });
-  };
 }

@@ -9,8 +9,8 @@ export type PaneStatus =
   | { is: "counting"; line: number; searched: number }
   /** Output appears as it comes. */
   | { is: "live" }
-  /** The connection broke. `at`: the byte at which reading goes on. */
-  | { is: "resuming"; at: number; error: unknown }
+  /** The connection broke. `at`: the byte at which reading goes on; undefined: of both streams. */
+  | { is: "resuming"; at: number | undefined; error: unknown }
   /** The page is hidden. */
   | { is: "paused" }
   /** There may be more, which is read when somebody scrolls there. */
@@ -29,7 +29,7 @@ export function statusText(status: PaneStatus): string {
     case "live":
       return "Live: output appears as it comes.";
     case "resuming":
-      return `Resuming at byte ${status.at}. ${wordsOf(status.error).what}`;
+      return `Resuming ${placeText(status.at)}. ${wordsOf(status.error).what}`;
     case "paused":
       return "Paused while the page is hidden.";
     case "held":
@@ -39,4 +39,8 @@ export function statusText(status: PaneStatus): string {
     case "failed":
       return wordsOf(status.error).what;
   }
+}
+
+function placeText(at: number | undefined): string {
+  return at === undefined ? "where both streams broke off" : `at byte ${at}`;
 }

@@ -1,6 +1,35 @@
 // Which attempt of a task comes after one that has ended, and can there be one?
 import { ask } from "../../api/send.ts";
 import { isTemporary } from "../../api/temporary.ts";
+import { pauseIn } from "./pause.ts";
+
+/** What a view does when its attempt has ended. */
+export interface Following {
+  /** Whether it shows the attempts that follow. */
+  goesOn: boolean;
+  /** Hears of each attempt that follows. Undefined: the run has ended, so none can. */
+  onNext: (() => void) | undefined;
+}
+
+/**
+ * Waits for the attempt that a view shows after `last` (ui.md#d3). A view that stays with the one that it has
+ * only hears of others, for as long as it waits. Undefined if nothing is to be shown. Rejects like
+ * `nextAttempt`.
+ */
+export async function attemptToShow(
+  name: { run: string; task: string; last: string },
+  { goesOn, onNext }: Following,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (let { last } = name; onNext !== undefined; ) {
+    const next = await nextAttempt({ ...name, last }, signal, pauseIn(signal));
+    if (next === undefined) return undefined;
+    onNext();
+    if (goesOn) return next;
+    last = next;
+  }
+  return undefined;
+}
 
 /** How long one question waits for a change. */
 const WAIT = "30s";

@@ -3,8 +3,18 @@ import type { Span } from "../text/spans.ts";
 import { lookOf } from "../text/style.ts";
 import type { TextRow } from "./drawn.ts";
 
+/** What stands before a row, and is not copied. */
+export interface Gutter {
+  text: string;
+  /** The name of the link to the row. */
+  label: string;
+  /** What is said on hover. */
+  title?: string;
+}
+
 interface RowProps {
   row: TextRow;
+  gutter: Gutter;
   href: string;
   isMarked: boolean;
   /** Links to the rows from the linked one to this one. */
@@ -12,8 +22,7 @@ interface RowProps {
 }
 
 /** A row of text (ui.md#d9). Its number is no text, so that copying leaves it out. */
-export function Row({ row, href, isMarked, onExtend }: RowProps) {
-  const number = numberOf(row);
+export function Row({ row, gutter, href, isMarked, onExtend }: RowProps) {
   const onClick = (event: MouseEvent) => {
     if (!event.shiftKey) return;
     event.preventDefault();
@@ -25,8 +34,9 @@ export function Row({ row, href, isMarked, onExtend }: RowProps) {
       <a
         class="log-number"
         href={href}
-        data-number={number ?? "⋯"}
-        aria-label={number === undefined ? "Link to the same line" : `Link to line ${number}`}
+        data-number={gutter.text}
+        aria-label={gutter.label}
+        title={gutter.title}
         tabIndex={-1}
         onClick={onClick}
       />
@@ -40,10 +50,11 @@ export function Boundary({ attempt }: { attempt: string }) {
   return <div class="log-row log-boundary">Attempt {attempt} starts here</div>;
 }
 
-/** The number of the line, or the offset of its first byte if nobody has counted the lines before. */
-function numberOf({ line, from, isContinued }: TextRow): string | undefined {
-  if (isContinued) return undefined;
-  return line === undefined ? `@${from}` : String(line);
+/** The number of a row's line: nothing if it is not known (ui.md#log-rows). */
+export function numbered({ line, from, isContinued }: TextRow): Gutter {
+  if (isContinued) return { text: "⋯", label: "Link to the same line" };
+  if (line === undefined) return { text: "", label: `Link to byte ${from}` };
+  return { text: String(line), label: `Link to line ${line}` };
 }
 
 function shown({ text, style, href }: Span) {

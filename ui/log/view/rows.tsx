@@ -1,21 +1,22 @@
 // Which rows are in the document of the browser? Only those that are visible.
-import type { LogPane } from "../pane/log-pane.ts";
 import { drawnRows, type TextRow } from "./drawn.ts";
-import { Boundary, Row } from "./row.tsx";
-import { useRows } from "./use-rows.ts";
+import { Boundary, type Gutter, numbered, Row } from "./row.tsx";
+import { type RowsPane, useRows } from "./use-rows.ts";
 
 interface RowsProps {
-  pane: LogPane;
+  pane: RowsPane;
   label: string;
   wraps: boolean;
   /** The address of a row; `to`: of the rows from the linked one to this one. */
   hrefOf: (row: TextRow) => string;
   onExtend: (row: TextRow) => void;
   isMarked: (row: TextRow) => boolean;
+  /** What stands before a row instead of the number of its line. */
+  gutterOf?: (row: TextRow) => Gutter;
 }
 
 /** The rows of a pane in view, and the scroll bar beside them (ui.md#log-rows). */
-export function Rows({ pane, label, wraps, hrefOf, onExtend, isMarked }: RowsProps) {
+export function Rows({ pane, label, wraps, hrefOf, onExtend, isMarked, gutterOf }: RowsProps) {
   const { document, range, refs, handlers } = useRows(pane);
   const rows = drawnRows(document, range);
   return (
@@ -41,6 +42,7 @@ export function Rows({ pane, label, wraps, hrefOf, onExtend, isMarked }: RowsPro
                   row={row}
                   href={hrefOf(row)}
                   isMarked={isMarked(row)}
+                  gutter={(gutterOf ?? numbered)(row)}
                   onExtend={() => onExtend(row)}
                 />
               ),

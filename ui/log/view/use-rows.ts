@@ -20,8 +20,14 @@ import {
 /** More is read when fewer rows than this are left above or below. */
 const NEAR_ROWS = 200;
 
+/** What has rows, and is moved through them. */
+export type RowsPane = Pick<
+  LogPane,
+  "document" | "position" | "drawn" | "moveTo" | "reachedEnd" | "loadEarlier" | "loadLater"
+>;
+
 /** Keeps the rows of a pane in their places. Returns which rows to draw, and what the elements need. */
-export function useRows(pane: LogPane) {
+export function useRows(pane: RowsPane) {
   const bar = useRef<HTMLDivElement>(null);
   const space = useRef<HTMLDivElement>(null);
   const view = useRef<HTMLDivElement>(null);

@@ -54,7 +54,7 @@ export function Run({ item: id = "" }: { item: string | undefined }) {
         <Settled isStale={loaded.isStale}>
           <Head run={run} />
           <Actions actions={actionsOf(run, loaded.again)} />
-          <Tabs run={run} />
+          <Tabs run={run} again={loaded.again} />
         </Settled>
       )}
     </>
@@ -68,7 +68,7 @@ function useShowsBoot(id: string): boolean {
   return shown.current === id;
 }
 
-function Tabs({ run }: { run: RunStatus }) {
+function Tabs({ run, again }: { run: RunStatus; again: () => void }) {
   const atFirst = useRef<Tab>(undefined);
   const wasPending = useRef(run.state === "pending");
   // Who waited for the start has it followed. What a run does later moves nobody to another tab.
@@ -86,7 +86,7 @@ function Tabs({ run }: { run: RunStatus }) {
         ))}
       </nav>
       {tab === "summary" && <Summary run={run} />}
-      {tab === "log" && <LogView run={run} />}
+      {tab === "log" && <LogView run={run} onNext={again} />}
       {tab === "events" && <Events id={run.id} version={run.version} />}
       {tab === "spec" && <Long label="The spec as submitted" text={JSON.stringify(run.spec, null, 2)} />}
     </>
