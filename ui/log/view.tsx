@@ -91,7 +91,7 @@ function Output({ name, goesOn }: { name: LogName; goesOn: boolean }) {
   return (
     <>
       <Tools name={name} pane={pane} wraps={wraps.value} onWrap={(on) => (wraps.value = on)} />
-      <Find search={search} />
+      <Find pane={pane} search={search} />
       <p class="log-status" role="status">
         {statusText(status)}
       </p>
