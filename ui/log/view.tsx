@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { RunStatus } from "../../src/generated/api.ts";
-import { isTerminal } from "../../src/shared/run-state.ts";
+import { hasFailed, isTerminal } from "../../src/shared/run-state.ts";
 import { Nothing, Trouble } from "../parts/problem.tsx";
 import { go, place, queryOf, withQuery } from "../router/place.ts";
 import { isVisible } from "../store/clock.ts";
@@ -13,6 +13,7 @@ import { statusText } from "./pane/status.ts";
 import { type LogName, rawPath } from "./read/log-call.ts";
 import type { TextRow } from "./view/drawn.ts";
 import { Find } from "./view/find.tsx";
+import { FoldAll } from "./view/groups.tsx";
 import { Rows } from "./view/rows.tsx";
 
 /** A hidden page stops reading after this time (ui.md#d13). */
@@ -46,6 +47,7 @@ export function LogView({ run }: { run: RunStatus }) {
           key={[run.id, task, stream, attempt].join(" ")}
           name={{ run: run.id, task, stream, attempt }}
           goesOn={chosen === "" && !isTerminal(run.state)}
+          opensLast={!isTerminal(run.state) || hasFailed(run)}
         />
       )}
     </section>
@@ -73,8 +75,8 @@ function Tabs(props: { label: string; name: string; items: readonly string[]; ch
 }
 
 /** The output of one attempt, and of those that follow it while somebody looks (ui.md#d4). */
-function Output({ name, goesOn }: { name: LogName; goesOn: boolean }) {
-  const pane = useMemo(() => new LogPane(name, { goesOn }), []);
+function Output({ name, ...options }: { name: LogName; goesOn: boolean; opensLast: boolean }) {
+  const pane = useMemo(() => new LogPane(name, options), []);
   const search = useMemo(() => new LogSearch(pane), [pane]);
   const wraps = useSignal(true);
   useEffect(() => {
@@ -135,6 +137,7 @@ function Tools({ name, pane, wraps, onWrap }: ToolsProps) {
         />{" "}
         Wrap long lines
       </label>
+      <FoldAll pane={pane} />
       <a href={rawPath(name)} download={`${name.run}-${name.task}-${name.attempt}-${name.stream}.log`}>
         Raw
       </a>

@@ -22,6 +22,7 @@ import { type LogNews, type LogSpan, readLog } from "../read/log-reading.ts";
 import { nextAttempt } from "../read/next-attempt.ts";
 import { type Anchor, ROW_PX } from "../scroll.ts";
 import { Arrivals, joined } from "./arrivals.ts";
+import { PaneFolds } from "./pane-folds.ts";
 import type { PaneStatus } from "./status.ts";
 
 /** How much of the end is read first (ui.md#d6). */
@@ -47,6 +48,8 @@ export class LogPane {
     return seen === undefined ? undefined : rowsAfter(this.document.value, seen);
   });
 
+  readonly folds: PaneFolds;
+
   /** The rows that are drawn. */
   drawn = { from: 0, to: 0 };
 
@@ -57,11 +60,15 @@ export class LogPane {
   #isLoading = false;
   readonly #goesOn: boolean;
 
-  /** `goesOn`: attempts that follow this one are shown, too, when it has ended. */
-  constructor(name: LogName, { goesOn }: { goesOn: boolean }) {
+  /**
+   * `goesOn`: attempts that follow this one are shown, too, when it has ended; `opensLast`: the last group is
+   * open at first (ui.md#groups).
+   */
+  constructor(name: LogName, { goesOn, opensLast }: { goesOn: boolean; opensLast: boolean }) {
     this.#name = name;
     this.#goesOn = goesOn;
     this.document = signal(newDocument(name.attempt));
+    this.folds = new PaneFolds(this.document, this.position, opensLast);
   }
 
   /** Ends all reading. */
@@ -124,8 +131,9 @@ export class LogPane {
       this.showBytes(from, to, attempt);
       return;
     }
+    const wasHidden = this.folds.reveal(attempt, { from, to });
     const row = rowAtPlace(this.document.peek(), { attempt, offset: from });
-    if (row < this.drawn.from || row >= this.drawn.to) this.moveTo({ row, y: PLACE_PX });
+    if (wasHidden || row < this.drawn.from || row >= this.drawn.to) this.moveTo({ row, y: PLACE_PX });
   }
 
   /** Reads what stands before the first byte in memory. */
@@ -286,6 +294,7 @@ export class LogPane {
     }
     this.document.value = withBytes(newDocument(attempt, begin), attempt, begin, bytes);
     this.position.value = { is: "at", place: { attempt, offset: from }, part: 0, y: PLACE_PX };
+    this.folds.reveal(attempt, { from, to });
     this.status.value = { is: "held" };
     if (bytes.length < span.to - begin) this.#goOn();
   }
