@@ -20,6 +20,7 @@ import { MAX_WINDOW_BYTES, prepend } from "../bytes/window.ts";
 import { type LogName, opener } from "../read/log-call.ts";
 import { type LogNews, type LogSpan, readLog } from "../read/log-reading.ts";
 import { nextAttempt } from "../read/next-attempt.ts";
+import { sharing } from "../read/sharing.ts";
 import { type Anchor, ROW_PX } from "../scroll.ts";
 import { Arrivals, joined } from "./arrivals.ts";
 import { PaneFolds } from "./pane-folds.ts";
@@ -329,7 +330,8 @@ export class LogPane {
     signal: AbortSignal,
     { follow = false } = {},
   ): AsyncGenerator<LogNews> {
-    const open = opener({ ...this.#name, attempt }, { follow });
+    const opened = opener({ ...this.#name, attempt }, { follow });
+    const open = follow ? sharing(opened) : opened;
     let before = this.status.peek();
     for await (const news of readLog(span, { open, signal, pause: pauseIn(signal) })) {
       signal.throwIfAborted();
