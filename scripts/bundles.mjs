@@ -103,7 +103,8 @@ export const client = inParts("client", "client/index.ts");
  */
 export const pageOptions = (outdir) => ({
   ...commonOptions(),
-  entryPoints: ["ui/main.tsx", "ui/style.css"],
+  // The last one runs in a thread of its own: its address is known by name (ui/log/search/worker-url.ts).
+  entryPoints: { main: "ui/main.tsx", style: "ui/style.css", "log-search": "ui/log/search/worker.ts" },
   outdir,
   splitting: true,
   chunkNames: "[name]-[hash]",

@@ -23,7 +23,7 @@ describe("GET /ui: the dashboard (ui.md#security)", () => {
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
     expect(policy).toContain("connect-src 'self'");
     expect(policy).toContain(
-      "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+      "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types drover-worker",
     );
     expect(policy).not.toMatch(/unsafe|https?:|\*/);
     expect(Object.fromEntries(answer.headers)).toMatchObject({

@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { RunStatus } from "../../src/generated/api.ts";
-import { isTerminal } from "../../src/shared/run-state.ts";
+import { hasFailed, isTerminal } from "../../src/shared/run-state.ts";
 import { Nothing, Trouble } from "../parts/problem.tsx";
 import { go, place, queryOf, withQuery } from "../router/place.ts";
 import { Both } from "./both/both.tsx";
@@ -16,6 +16,7 @@ import { type LogName, rawPath } from "./read/log-call.ts";
 import type { Following } from "./read/next-attempt.ts";
 import type { TextRow } from "./view/drawn.ts";
 import { Find } from "./view/find.tsx";
+import { FoldAll } from "./view/groups.tsx";
 import { Rows } from "./view/rows.tsx";
 import { EndButton, WrapBox } from "./view/tools.tsx";
 
@@ -58,6 +59,7 @@ export function LogView({ run, onNext }: { run: RunStatus; onNext: () => void })
           key={[run.id, task, stream, attempt].join(" ")}
           name={{ run: run.id, task, stream, attempt }}
           following={following}
+          opensLast={!isTerminal(run.state) || hasFailed(run)}
         />
       )}
     </section>
@@ -85,8 +87,9 @@ function Tabs(props: { label: string; name: string; items: readonly string[]; ch
 }
 
 /** The output of one attempt, and of those that follow it while somebody looks (ui.md#d4). */
-function Output({ name, following }: { name: LogName; following: Following }) {
-  const pane = useMemo(() => new LogPane(name, following), []);
+function Output(props: { name: LogName; following: Following; opensLast: boolean }) {
+  const { name, following, opensLast } = props;
+  const pane = useMemo(() => new LogPane(name, following, opensLast), []);
   const search = useMemo(() => new LogSearch(pane), [pane]);
   const wraps = useSignal(true);
   useEffect(() => {
@@ -103,7 +106,7 @@ function Output({ name, following }: { name: LogName; following: Following }) {
   return (
     <>
       <Tools name={name} pane={pane} wraps={wraps.value} onWrap={(on) => (wraps.value = on)} />
-      <Find search={search} />
+      <Find pane={pane} search={search} />
       <p class="log-status" role="status">
         {statusText(status)}
       </p>
@@ -138,6 +141,7 @@ function Tools({ name, pane, wraps, onWrap }: ToolsProps) {
       </button>
       <EndButton newRows={rows} isFollowing={isFollowing} onClick={() => pane.resume()} />
       <WrapBox wraps={wraps} onWrap={onWrap} />
+      <FoldAll pane={pane} />
       <a href={rawPath(name)} download={`${name.run}-${name.task}-${name.attempt}-${name.stream}.log`}>
         Raw
       </a>

@@ -5,7 +5,10 @@ import { OPEN, operation } from "../openapi/operation.ts";
 import { fileAnswers } from "../openapi/params.ts";
 import { servePageFile } from "./page-file.ts";
 
-/** Only files of this origin, and no text that becomes markup or code. */
+/**
+ * Only files of this origin, and no text that becomes markup or code. The one policy of trusted types gives
+ * the address of one script (ui/log/search/worker-url.ts): a log is searched in a thread that can be ended.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -16,7 +19,7 @@ const POLICY = [
   "form-action 'self'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  "trusted-types drover-worker",
 ].join("; ");
 
 const HEADERS = { "content-security-policy": POLICY, "cross-origin-opener-policy": "same-origin" };

@@ -22,8 +22,10 @@ import { type LogName, opener } from "../read/log-call.ts";
 import { type LogNews, type LogSpan, readLog } from "../read/log-reading.ts";
 import { attemptToShow, type Following } from "../read/next-attempt.ts";
 import { pauseIn } from "../read/pause.ts";
+import { sharing } from "../read/sharing.ts";
 import { type Anchor, ROW_PX } from "../scroll.ts";
 import { Arrivals } from "./arrivals.ts";
+import { PaneFolds } from "./pane-folds.ts";
 import { Standing } from "./standing.ts";
 import type { PaneStatus } from "./status.ts";
 
@@ -46,6 +48,8 @@ export class LogPane {
   /** How many rows came since somebody stopped following; undefined while the view follows (ui.md#d2). */
   readonly newRows: ReadonlySignal<number | undefined>;
 
+  readonly folds: PaneFolds;
+
   /** The rows that are drawn. */
   drawn = { from: 0, to: 0 };
 
@@ -56,13 +60,15 @@ export class LogPane {
   #isLoading = false;
   readonly #following: Following;
 
-  constructor(name: LogName, following: Following) {
+  /** `opensLast`: the last group is open at first (ui.md#groups). */
+  constructor(name: LogName, following: Following, opensLast: boolean) {
     this.#name = name;
     this.#following = following;
     this.document = signal(newDocument(name.attempt));
     this.#standing = new Standing(this.document);
     this.position = this.#standing.position;
     this.newRows = this.#standing.newRows;
+    this.folds = new PaneFolds(this.document, this.position, opensLast);
   }
 
   /** Ends all reading. */
@@ -132,8 +138,9 @@ export class LogPane {
       this.showBytes(from, to, attempt);
       return;
     }
+    const wasHidden = this.folds.reveal(attempt, { from, to });
     const row = rowAtPlace(this.document.peek(), { attempt, offset: from });
-    if (row < this.drawn.from || row >= this.drawn.to) this.moveTo({ row, y: PLACE_PX });
+    if (wasHidden || row < this.drawn.from || row >= this.drawn.to) this.moveTo({ row, y: PLACE_PX });
   }
 
   /** Reads what stands before the first byte in memory. */
@@ -292,6 +299,7 @@ export class LogPane {
     const read = withBytes(newDocument(attempt, begin), attempt, begin, bytes);
     this.document.value = known === undefined ? read : withCount(read, attempt, known);
     this.position.value = { is: "at", place: { attempt, offset: from }, part: 0, y: PLACE_PX };
+    this.folds.reveal(attempt, { from, to });
     this.status.value = { is: "held" };
     if (bytes.length < span.to - begin) this.#goOn();
   }
@@ -326,7 +334,8 @@ export class LogPane {
     signal: AbortSignal,
     { follow = false } = {},
   ): AsyncGenerator<LogNews> {
-    const open = opener({ ...this.#name, attempt }, { follow });
+    const opened = opener({ ...this.#name, attempt }, { follow });
+    const open = follow ? sharing(opened) : opened;
     let before = this.status.peek();
     for await (const news of readLog(span, { open, signal, pause: pauseIn(signal) })) {
       signal.throwIfAborted();

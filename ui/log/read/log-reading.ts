@@ -73,7 +73,8 @@ export function firstByte(response: Response): number {
   return range === null ? 0 : Number(range[1]);
 }
 
-function isBehindTheEnd(error: unknown): boolean {
+/** Whether an error says that there is nothing from this byte on. */
+export function isBehindTheEnd(error: unknown): boolean {
   return error instanceof ApiError && error.status === 416;
 }
 

@@ -1,4 +1,5 @@
 // Where do bytes have a text that somebody looks for?
+import { withoutEscapes } from "./escapes.ts";
 
 /** Bytes `from` up to `to`, where the text was found. */
 export interface Hit {
@@ -11,8 +12,6 @@ export interface Hit {
  * places in them are offsets of bytes.
  */
 const BYTEWISE = new TextDecoder("windows-1252");
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
 const SYNTAX = /[\\^$.*+?()[\]{}|/-]/g;
 
 /** Finds a text in bytes. Results are in the order of the bytes, and do not overlap. */
@@ -39,32 +38,4 @@ export function needleOf(text: string, { matchCase }: { matchCase: boolean }): N
       yield { from: offset + originOf(match.index), to: offset + originOf(last) + 1 };
     }
   };
-}
-
-/** The text without its escape sequences, and where each of its characters was before. */
-function withoutEscapes(text: string): { shown: string; originOf: (at: number) => number } {
-  if (!text.includes("\u001b")) return { shown: text, originOf: (at) => at };
-  /** Where shown text goes on after an escape sequence, and how much was left out before. */
-  const begins: number[] = [];
-  const skipped: number[] = [];
-  let sum = 0;
-  const shown = text.replace(ESCAPES, (found, at: number) => {
-    begins.push(at - sum);
-    sum += found.length;
-    skipped.push(sum);
-    return "";
-  });
-  return { shown, originOf: (at) => at + (skipped[countUpTo(begins, at) - 1] ?? 0) };
-}
-
-/** How many of the sorted numbers are at most this one. */
-function countUpTo(sorted: readonly number[], most: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if ((sorted[middle] ?? 0) <= most) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

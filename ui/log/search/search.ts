@@ -8,16 +8,30 @@ export const MAX_VISITED_HITS = 100_000;
 const MAX_OVERLAP = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** A search in bytes that come in their order. */
-export interface Search {
+/** What a search has found so far. */
+export interface Results {
   /** The bytes that were searched: `from` up to `to`. */
   from: number;
   to: number;
   count: number;
   /** The first hits, at most `MAX_VISITED_HITS`. A search goes on in the same list. */
   hits: Hit[];
+}
+
+/** A search in bytes that come in their order. */
+export interface Search extends Results {
   /** The beginning of a line whose end has not come. */
   rest: Uint8Array;
+}
+
+/** What a search has found in its next bytes. */
+export interface Progress {
+  to: number;
+  /** Where the line begins whose end has not come: another search can go on from here. */
+  goesOnAt: number;
+  /** How many hits are new, and those of them that can be visited. */
+  count: number;
+  hits: Hit[];
 }
 
 /** A search that begins at this offset. */
@@ -41,11 +55,19 @@ export function searched(search: Search, needle: Needle, bytes: Uint8Array, isLa
   return next;
 }
 
+/** Takes what was found in the next bytes. */
+export function withProgress(results: Results, { to, count, hits }: Progress): Results {
+  const { hits: known } = results;
+  const free = MAX_VISITED_HITS - known.length;
+  for (const hit of hits.slice(0, free)) known.push(hit);
+  return { ...results, to, count: results.count + count };
+}
+
 /**
  * What a search says of itself: how much it found, and in how many of the log's bytes (ui.md#d7). `size`: how
  * many bytes the log has so far; undefined: that is not known.
  */
-export function searchText({ from, to, count, hits }: Search, size: number | undefined): string {
+export function searchText({ from, to, count, hits }: Results, size: number | undefined): string {
   const found = `${count.toLocaleString("en")} ${count === 1 ? "hit" : "hits"}`;
   const of = size === undefined ? "" : ` of ${formatSize(size)}`;
   const isWhole = size !== undefined && to - from >= size;
@@ -55,7 +77,7 @@ export function searchText({ from, to, count, hits }: Search, size: number | und
 }
 
 /** The hit after a byte, or the one before; at the end it begins again. */
-export function nextHit({ hits }: Pick<Search, "hits">, offset: number, step: 1 | -1): Hit | undefined {
+export function nextHit({ hits }: Pick<Results, "hits">, offset: number, step: 1 | -1): Hit | undefined {
   if (step === 1) return hits.find(({ from }) => from > offset) ?? hits[0];
   return hits.findLast(({ from }) => from < offset) ?? hits.at(-1);
 }

@@ -2,6 +2,7 @@
 import type { Span } from "../text/spans.ts";
 import { lookOf } from "../text/style.ts";
 import type { TextRow } from "./drawn.ts";
+import { FoldButton, type RowGroup } from "./groups.tsx";
 
 /** What stands before a row, and is not copied. */
 export interface Gutter {
@@ -17,19 +18,21 @@ interface RowProps {
   gutter: Gutter;
   href: string;
   isMarked: boolean;
+  /** The group that begins at the row. */
+  group: RowGroup | undefined;
   /** Links to the rows from the linked one to this one. */
   onExtend: () => void;
 }
 
 /** A row of text (ui.md#d9). Its number is no text, so that copying leaves it out. */
-export function Row({ row, gutter, href, isMarked, onExtend }: RowProps) {
+export function Row({ row, gutter, href, isMarked, group, onExtend }: RowProps) {
   const onClick = (event: MouseEvent) => {
     if (!event.shiftKey) return;
     event.preventDefault();
     onExtend();
   };
   return (
-    <div class={isMarked ? "log-row log-marked" : "log-row"}>
+    <div class={`log-row${isMarked ? " log-marked" : ""}${group ? " log-group" : ""}`}>
       {/* biome-ignore lint/a11y/useAnchorContent: its name is in its label, and its picture in the style */}
       <a
         class="log-number"
@@ -40,6 +43,7 @@ export function Row({ row, gutter, href, isMarked, onExtend }: RowProps) {
         tabIndex={-1}
         onClick={onClick}
       />
+      {group && <FoldButton group={group} name={row.spans.map(({ text }) => text).join("")} />}
       <span class="log-text">{row.spans.map(shown)}</span>
     </div>
   );

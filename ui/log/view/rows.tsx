@@ -1,4 +1,6 @@
 // Which rows are in the document of the browser? Only those that are visible.
+import { NO_FOLDS } from "../fold/groups.ts";
+import { stretchesOf } from "../fold/shown.ts";
 import { drawnRows, type TextRow } from "./drawn.ts";
 import { Boundary, type Gutter, numbered, Row } from "./row.tsx";
 import { type RowsPane, useRows } from "./use-rows.ts";
@@ -17,8 +19,19 @@ interface RowsProps {
 
 /** The rows of a pane in view, and the scroll bar beside them (ui.md#log-rows). */
 export function Rows({ pane, label, wraps, hrefOf, onExtend, isMarked, gutterOf }: RowsProps) {
-  const { document, range, refs, handlers } = useRows(pane);
-  const rows = drawnRows(document, range);
+  const { document, rows: shown, range, toggle, refs, handlers } = useRows(pane);
+  const { groups, open } = pane.folds?.folds.value ?? NO_FOLDS;
+  const rows = stretchesOf(shown, range).flatMap((stretch) => drawnRows(document, stretch));
+  const groupOf = (key: string) => {
+    const group = groups.find(({ id, row, to }) => id === key && to > row + 1);
+    if (group === undefined) return undefined;
+    const { id, row, to } = group;
+    return {
+      isOpen: open.has(id),
+      rows: to - row - 1,
+      onToggle: (marker: Element) => toggle(id, row, marker),
+    };
+  };
   return (
     <div
       class={wraps ? "log log-wraps" : "log"}
@@ -43,6 +56,7 @@ export function Rows({ pane, label, wraps, hrefOf, onExtend, isMarked, gutterOf 
                   href={hrefOf(row)}
                   isMarked={isMarked(row)}
                   gutter={(gutterOf ?? numbered)(row)}
+                  group={groupOf(row.key)}
                   onExtend={() => onExtend(row)}
                 />
               ),
