@@ -382,7 +382,7 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
     ]);
     await page.goBack();
     await page.locator("main tbody").waitFor();
-    await page.getByRole("combobox", { name: "Machines" }).selectOption("that are there");
+    await page.getByRole("combobox", { name: "Machines" }).selectOption("present");
     await page.getByRole("row").filter({ hasText: live }).waitFor();
     expect(page.url()).toBe(`${at.url}/ui/workers`);
     await close();

@@ -75,7 +75,7 @@ describe.skipIf(!hasBrowser)("the dashboard when something goes wrong", () => {
       const { page, context } = await at.open("/ui/runs");
       await row(page, known).waitFor();
       await context.route(LIST, (route) => route.fulfill({ status, contentType, body }));
-      await page.getByRole("checkbox", { name: "Any failure" }).check();
+      await page.getByRole("checkbox", { name: "Failed, for any reason" }).check();
       await trouble(page).getByText(told).waitFor();
       expect(await row(page, known).count()).toBe(1);
       await context.unroute(LIST);
@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)("the dashboard when something goes wrong", () => {
     await row(page, known).waitFor();
     await mark(page, /^live$/).waitFor();
     await context.setOffline(true);
-    await page.getByRole("checkbox", { name: "Any failure" }).check();
+    await page.getByRole("checkbox", { name: "Failed, for any reason" }).check();
     await trouble(page).getByText("Drover does not answer").waitFor();
     expect(await row(page, known).count()).toBe(1);
     await context.setOffline(false);

@@ -17,7 +17,9 @@ import type { Following } from "./read/next-attempt.ts";
 import type { TextRow } from "./view/drawn.ts";
 import { Find } from "./view/find.tsx";
 import { FoldAll } from "./view/groups.tsx";
+import { LastErrors } from "./view/last-errors.tsx";
 import { Rows } from "./view/rows.tsx";
+import { taskToShow } from "./view/task-of.ts";
 import { EndButton, WrapBox } from "./view/tools.tsx";
 
 const STREAMS = ["stdout", "stderr", "both"] as const;
@@ -27,7 +29,9 @@ const STREAMS = ["stdout", "stderr", "both"] as const;
  * of attempts that follow.
  */
 export function LogView({ run, onNext }: { run: RunStatus; onNext: () => void }) {
-  const task = queryOf("task") || run.tasks[0]?.name || "main";
+  // The one when the view was opened: what another task does must not take away what somebody reads.
+  const first = useMemo(() => taskToShow(run), [run.id]);
+  const task = queryOf("task") || first;
   const stream = STREAMS.find((one) => one === queryOf("stream")) ?? "stdout";
   const chosen = queryOf("attempt");
   const known = run.tasks.find(({ name }) => name === task);
@@ -39,12 +43,15 @@ export function LogView({ run, onNext }: { run: RunStatus; onNext: () => void })
   const following = { goesOn: chosen === "", onNext: isTerminal(run.state) ? undefined : onNext };
   return (
     <section class="log-page" aria-label="Output">
-      <Tabs label="Streams" name="stream" items={STREAMS} chosen={stream} />
       {run.tasks.length > 1 && (
         <Tabs label="Tasks" name="task" items={run.tasks.map(({ name }) => name)} chosen={task} />
       )}
+      <Tabs label="Streams" name="stream" items={STREAMS} chosen={stream} />
       {attempts.length > 1 && (
         <Tabs label="Attempts" name="attempt" items={attempts} chosen={attempt ?? ""} />
+      )}
+      {attempt !== undefined && stream === "stdout" && hasFailed(run) && (
+        <LastErrors name={{ run: run.id, task, stream, attempt }} />
       )}
       {attempt === undefined ? (
         <Nothing why={`${task} has not been started yet, so it has no output.`} />

@@ -35,7 +35,7 @@ export function Workers() {
         <label>
           Machines{" "}
           <select value={isGone ? "7d" : ""} onChange={(event) => show(event.currentTarget.value)}>
-            <option value="">that are there</option>
+            <option value="">present</option>
             <option value="7d">gone in the last 7 days</option>
           </select>
         </label>
@@ -84,7 +84,9 @@ function PresentWorkers() {
   );
 }
 
-function WorkerPage({ list: { items, next, service } }: { list: AnswerOf<"listWorkers"> }) {
+function WorkerPage({ list: { items: listed, next, service } }: { list: AnswerOf<"listWorkers"> }) {
+  // A list of workers has those that ended lately, too.
+  const items = queryOf("state") === "" ? listed.filter((one) => !isGone(one)) : listed;
   return (
     <>
       <Silent what="Machines" service={service} />
@@ -99,6 +101,10 @@ function WorkerPage({ list: { items, next, service } }: { list: AnswerOf<"listWo
       <Parts cursor={queryOf("cursor")} next={next} />
     </>
   );
+}
+
+function isGone({ id, state }: ListedWorker): boolean {
+  return (workers.get(id)?.state ?? state) === "gone";
 }
 
 /** A table of workers. */

@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)("runs selected in the list of the dashboard", () =>
     await page.getByRole("button", { name: "Abort…" }).click();
     const dialog = page.getByRole("dialog", { name: "Abort runs" });
     await dialog.getByRole("button", { name: "Abort 20 runs" }).click();
-    await expect.poll(() => sent).toBe(3);
+    await expect.poll(() => sent, { timeout: 30_000 }).toBe(3);
     if (by === "Stop") await dialog.getByRole("button", { name: "Stop" }).click();
     else await page.keyboard.press(by);
     await dialog.getByRole("button", { name: "Stopping…" }).waitFor();

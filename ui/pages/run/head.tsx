@@ -18,57 +18,72 @@ const WHY_MS = 5_000;
 
 /** The head of the page of a run. */
 export function Head({ run }: { run: RunStatus }) {
-  const worker = run.placements.at(-1)?.worker;
+  const command = run.spec.argv === undefined ? commandsOf(run) : quoteArgv(run.spec.argv);
   return (
     <>
-      <p>
-        <RunStateMark run={run} /> <code>{quoteArgv(run.spec.argv ?? [])}</code>
+      <p class="what">
+        <RunStateMark run={run} />
+        <code class="one-line" title={command}>
+          {command}
+        </code>
       </p>
       <Reason run={run} />
-      <dl class="facts">
-        <dt>Submitted</dt>
-        <dd>
-          <Moment at={run.submittedAt} />
-        </dd>
-        {run.finishedAt !== null && (
-          <>
-            <dt>Ended</dt>
-            <dd>
-              <Moment at={run.finishedAt} />
-            </dd>
-          </>
-        )}
-        <dt>Waited</dt>
-        <dd>
-          <Took from={run.submittedAt} to={run.startedAt ?? run.finishedAt} />
-        </dd>
-        <dt>Ran</dt>
-        <dd>
-          <Took from={run.startedAt} to={run.finishedAt} />
-        </dd>
-        <dt>Cost</dt>
-        <dd>
-          <Cost run={run} />
-        </dd>
-        <dt>Pool</dt>
-        <dd>
-          <a href={itemHref("pools", run.pool)}>{run.pool}</a>
-        </dd>
-        <dt>Worker</dt>
-        <dd>{worker === undefined ? "–" : <a href={itemHref("workers", worker)}>{worker}</a>}</dd>
-        <dt>Exit code</dt>
-        <dd>{run.exitCode ?? "–"}</dd>
-        <dt>Labels</dt>
-        <dd>
-          <Labels labels={run.labels} />
-        </dd>
-        <dt>History</dt>
-        <dd>
-          <a href={historyHref({ run: run.id })}>Who did what to it</a>
-        </dd>
-      </dl>
     </>
   );
+}
+
+/** What a run was, in short. */
+export function Facts({ run }: { run: RunStatus }) {
+  const worker = run.placements.at(-1)?.worker;
+  return (
+    <dl class="facts">
+      <dt>Submitted</dt>
+      <dd>
+        <Moment at={run.submittedAt} />
+      </dd>
+      {run.finishedAt !== null && (
+        <>
+          <dt>Ended</dt>
+          <dd>
+            <Moment at={run.finishedAt} />
+          </dd>
+        </>
+      )}
+      <dt>Waited</dt>
+      <dd>
+        <Took from={run.submittedAt} to={run.startedAt ?? run.finishedAt} />
+      </dd>
+      <dt>Ran</dt>
+      <dd>
+        <Took from={run.startedAt} to={run.finishedAt} />
+      </dd>
+      <dt>Cost</dt>
+      <dd>
+        <Cost run={run} />
+      </dd>
+      <dt>Pool</dt>
+      <dd>
+        <a href={itemHref("pools", run.pool)}>{run.pool}</a>
+      </dd>
+      <dt>Worker</dt>
+      <dd>{worker === undefined ? "–" : <a href={itemHref("workers", worker)}>{worker}</a>}</dd>
+      <dt>Exit code</dt>
+      <dd>{run.exitCode ?? "–"}</dd>
+      <dt>Labels</dt>
+      <dd>
+        <Labels labels={run.labels} />
+      </dd>
+      <dt>History</dt>
+      <dd>
+        <a href={historyHref({ run: run.id })}>Who did what to it</a>
+      </dd>
+    </dl>
+  );
+}
+
+/** The commands of a group, each with the name of its task. */
+function commandsOf({ spec: { tasks = [] } }: RunStatus): string {
+  return tasks.map(({ name, argv }) => `${name}: ${quoteArgv(argv)}`).join("; ");
 }
 
 function Cost({ run: { cost, state } }: { run: RunStatus }) {
@@ -111,7 +126,8 @@ function Reason({ run }: { run: RunStatus }) {
         <ul>
           {chain.map(({ what, state, text }) => (
             <li key={what}>
-              {what}: {state}. {text}
+              {what}: {state}
+              {text !== state && text !== reason.text && `. ${text}`}
             </li>
           ))}
         </ul>

@@ -8,6 +8,7 @@ import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref, withQuery } from "../../router/place.ts";
 import { now } from "../../store/clock.ts";
 import { ADVICE, FAULTS } from "./failure.ts";
+import { Facts } from "./head.tsx";
 import { Outputs } from "./outputs.tsx";
 import { Timeline } from "./timeline.tsx";
 
@@ -15,6 +16,7 @@ import { Timeline } from "./timeline.tsx";
 export function Summary({ run }: { run: RunStatus }) {
   return (
     <>
+      <Facts run={run} />
       {run.failure !== null && <Failed failure={run.failure} />}
       <Outputs run={run} />
       <h2>Timeline</h2>

@@ -39,6 +39,7 @@ export function Filters({ filter }: { filter: Filter }) {
           />
         </label>
         <button type="submit">Filter</button>
+        <Switch name="failed" isOn={filter.failed} word="Failed, for any reason" choose={choose} />
         <States chosen={filter.states} choose={choose} />
         <label>
           Since{" "}
@@ -49,7 +50,6 @@ export function Filters({ filter }: { filter: Filter }) {
             ))}
           </select>
         </label>
-        <Switch name="failed" isOn={filter.failed} word="Any failure" choose={choose} />
         <Switch name="mine" isOn={filter.mine} word="Mine" choose={choose} />
       </form>
     </search>

@@ -37,6 +37,7 @@ export function Runs() {
     everyMs,
     ask: (signal) => runs.ask(() => ask("listRuns", { query }, signal)),
   });
+  const hasAny = (list.value?.items.length ?? 0) > 0 || filter.cursor !== "";
   return (
     <>
       <h1>Runs</h1>
@@ -45,7 +46,7 @@ export function Runs() {
         <GroupBy name={group} />
         <Density />
       </div>
-      {wanted !== undefined && <Actions actions={[abortAll(wanted, filter, list.again)]} />}
+      {wanted !== undefined && hasAny && <Actions actions={[abortAll(wanted, filter, list.again)]} />}
       <Trouble error={list.error} again={list.again} />
       <Settled isStale={list.isStale}>
         {list.value !== undefined && <Silent what="Runs" service={list.value.service} />}

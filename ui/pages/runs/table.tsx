@@ -127,7 +127,7 @@ function Row(props: {
         <a href={runHref(run.id)}>{run.id}</a>
         {run.state === "pending" && queue !== undefined && <Reason run={run.id} queue={queue} />}
       </td>
-      <td class="code" title={run.command}>
+      <td class="code one-line" title={run.command}>
         {run.command}
       </td>
       <td>

@@ -58,10 +58,16 @@ function nextOfBooting(state: ReadonlyExistingWorker, now: Instant): Next {
   return earlierOf(end, nextProposal(state, now));
 }
 
+/**
+ * Of a host that reports, people want to know how long its idle machine still costs money. What its silence
+ * would lead to counts once it is silent.
+ */
 function nextOfIdle(state: ReadonlyExistingWorker, now: Instant): Next {
-  const silence = silenceOf(state, "give it up, unless its host reports");
   const proposal = nextProposal(state, now);
-  if (proposal !== null) return proposal.at === null ? proposal : earlierOf(proposal, silence);
+  const isOverdue = state.record.overdueSince !== null;
+  if (proposal !== null && (proposal.at === null || !isOverdue)) return proposal;
+  const silence = silenceOf(state, "give it up, unless its host reports");
+  if (proposal !== null) return earlierOf(proposal, silence);
   const stays = nextBy("stay", STAY, "operator");
   const isHeld = behaviorOf(state.record) === "hold";
   return isHeld || isSelfHosted(state.record) ? stays : earlierOf(stays, silence);

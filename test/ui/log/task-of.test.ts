@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import type { RunStatus } from "../../../src/generated/api.ts";
+import { taskToShow } from "../../../ui/log/view/task-of.ts";
+
+type Task = RunStatus["tasks"][number];
+const AT = "2026-11-27T00:00:00.000Z";
+const task = (name: string, more: Partial<Task> = {}) => ({ name, phase: "waiting", ...more }) as Task;
+/** A run of these tasks; `web` leads. */
+const run = (...tasks: Task[]) => {
+  const spec = { tasks: [{ name: "migrate" }, { name: "web", leader: true }, { name: "log" }] };
+  return taskToShow({ tasks, spec } as unknown as RunStatus);
+};
+
+test.each([
+  [
+    "the one that has failed",
+    run(task("migrate", { failed: true }), task("web", { startedAt: AT })),
+    "migrate",
+  ],
+  ["the leader, once it has begun", run(task("migrate"), task("web", { startedAt: AT })), "web"],
+  [
+    "one that runs before the leader begins",
+    run(task("migrate"), task("web", { startedAt: null }), task("log", { phase: "running" })),
+    "log",
+  ],
+  ["the first one, if nothing runs", run(task("migrate"), task("web", { startedAt: null })), "migrate"],
+  ["the only one of a command", taskToShow({ tasks: [], spec: {} } as unknown as RunStatus), "main"],
+])("the output that is shown first is that of %s (ui.md#d1)", (_, shown, expected) => {
+  expect(shown).toBe(expected);
+});
