@@ -1,14 +1,16 @@
 import { expect, test } from "vitest";
-import type { RunStatus } from "../../../src/generated/api.ts";
 import { taskToShow } from "../../../ui/log/view/task-of.ts";
 
-type Task = RunStatus["tasks"][number];
+type Task = Parameters<typeof taskToShow>[0]["tasks"][number];
 const AT = "2026-11-27T00:00:00.000Z";
-const task = (name: string, more: Partial<Task> = {}) => ({ name, phase: "waiting", ...more }) as Task;
+const task = (name: string, more: Partial<Task> = {}): Task => ({
+  ...{ name, phase: "waiting", failed: false, startedAt: null },
+  ...more,
+});
 /** A run of these tasks; `web` leads. */
 const run = (...tasks: Task[]) => {
   const spec = { tasks: [{ name: "migrate" }, { name: "web", leader: true }, { name: "log" }] };
-  return taskToShow({ tasks, spec } as unknown as RunStatus);
+  return taskToShow({ tasks, spec });
 };
 
 test.each([
@@ -24,7 +26,7 @@ test.each([
     "log",
   ],
   ["the first one, if nothing runs", run(task("migrate"), task("web", { startedAt: null })), "migrate"],
-  ["the only one of a command", taskToShow({ tasks: [], spec: {} } as unknown as RunStatus), "main"],
+  ["the only one of a command", taskToShow({ tasks: [], spec: {} }), "main"],
 ])("the output that is shown first is that of %s (ui.md#d1)", (_, shown, expected) => {
   expect(shown).toBe(expected);
 });
