@@ -205,6 +205,7 @@ export function tokenView(row: TokenRow, now: Instant): Token {
     rule: row.given?.rule ?? null,
     createdAt: iso(createdAt),
     createdBy,
+    parent: row.parent,
     expiresAt: isoOrNull(row.expiresAt),
     rotatedAt: isoOrNull(row.rotatedAt),
     oldSecretUntil: old !== null && old.until > now ? iso(old.until) : null,

@@ -85,7 +85,7 @@ export function refusalOfRule(rules: ReadonlyRows<TrustRow>, rule: Named): Drove
 
 /** A rule as its owner sees it. */
 export function ruleView(row: TrustRow): TrustRule {
-  const { version: _, parent: _parent, payer: _payer, at: _at, ...shown } = row;
+  const { version: _, payer: _payer, at: _at, ...shown } = row;
   const { lifetimeMs, createdAt, expiresAt, ...rule } = shown;
   return {
     ...rule,

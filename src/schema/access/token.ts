@@ -115,6 +115,10 @@ export const Token = z
       .describe("the trust rule that gave it for a token of another issuer; null: somebody created it"),
     createdAt: InstantText,
     createdBy: z.string(),
+    parent: z
+      .string()
+      .nullable()
+      .describe("the id of the token that made it; null: the secret of the deployment, or a trust rule"),
     expiresAt: InstantText.nullable(),
     rotatedAt: InstantText.nullable().describe("since when it has its present secret, if not from the first"),
     oldSecretUntil: InstantText.nullable().describe("until when the secret before is valid, too"),

@@ -85,6 +85,10 @@ export const TrustRule = z
     lifetime: z.string().describe("how long a token that it gives is valid"),
     createdAt: InstantText.describe("when its present version was made"),
     createdBy: z.string(),
+    parent: z
+      .string()
+      .nullable()
+      .describe("the id of the token that made its present version; null: the secret of the deployment"),
     expiresAt: InstantText.nullable().describe("when the token of its creator ends, and the rule with it"),
   })
   .meta({ id: "TrustRule" });

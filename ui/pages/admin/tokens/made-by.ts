@@ -8,23 +8,17 @@ export interface Made {
   rules: TrustRule[];
 }
 
-/** What can have made something else. */
-type Maker = Pick<Token, "name" | "project" | "rule" | "createdAt" | "revokedAt" | "expiresAt">;
-
-/**
- * What a token has made, also indirectly, and what is valid of it. Lists say by name who made something,
- * and a name is one token's from its creation to its end (ui.md#administration).
- */
+/** What a token has made, also indirectly, and what is valid of it. */
 export function madeBy(token: Token, tokens: readonly Token[], rules: readonly TrustRule[]): Made {
   const found: Made = { tokens: [], rules: [] };
   const seen = new Set([token.id]);
   const open = [token];
   for (let maker = open.pop(); maker !== undefined; maker = open.pop()) {
-    const by = maker;
-    const ownRules = rules.filter((rule) => isMadeBy(rule, by));
+    const { id } = maker;
+    const ownRules = rules.filter(({ parent }) => parent === id);
     found.rules.push(...ownRules);
     const given = (one: Token) => ownRules.some((rule) => rule.name === one.rule && isSameProject(rule, one));
-    for (const child of tokens.filter((one) => isMadeBy(one, by) || given(one))) {
+    for (const child of tokens.filter((one) => one.parent === id || given(one))) {
       if (seen.has(child.id)) continue;
       seen.add(child.id);
       open.push(child);
@@ -45,7 +39,7 @@ export function sessionsOf({ id }: Token, sessions: readonly Session[]): Session
 }
 
 /** How the log names what the holder of a token does (access.md#actors). */
-export function actorOf({ name, project, rule }: Pick<Maker, "name" | "project" | "rule">): string {
+export function actorOf({ name, project, rule }: Pick<Token, "name" | "project" | "rule">): string {
   return rule === null ? `token:${nameIn(project, name, ":")}` : name;
 }
 
@@ -53,12 +47,6 @@ export function actorOf({ name, project, rule }: Pick<Maker, "name" | "project" 
 export function browserOf(token: Parameters<typeof actorOf>[0]): string {
   const own = actorOf(token);
   return `session:${own.slice(own.indexOf(":") + 1)}`;
-}
-
-function isMadeBy(thing: { createdBy: string; createdAt: string }, maker: Maker): boolean {
-  const end = maker.revokedAt ?? maker.expiresAt;
-  const isInTime = thing.createdAt >= maker.createdAt && (end === null || thing.createdAt <= end);
-  return isInTime && [actorOf(maker), browserOf(maker)].includes(thing.createdBy);
 }
 
 const isSameProject = (a: { project: string }, b: { project: string }) => a.project === b.project;
