@@ -1,6 +1,5 @@
 // How are files below a directory opened without ever following a symbolic link out of it?
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import { ArchiveFault, isOfSystem, isSystemError } from "./faults.ts";
 
@@ -20,70 +19,70 @@ const CHANGED = ["ENOENT", "ENOTDIR", "ELOOP"];
  */
 export class Beneath {
   readonly root: string;
-  readonly #top: FileHandle | undefined;
-  /** The directory of the latest call: usually the next call needs it, too. */
-  #latest: { path: string; dir: FileHandle } | undefined;
+  readonly #top: number | undefined;
+  /** The directory of the latest call, as a descriptor: usually the next call needs it, too. */
+  #latest: { path: string; dir: number } | undefined;
 
-  private constructor(root: string, top: FileHandle | undefined) {
+  private constructor(root: string, top: number | undefined) {
     this.root = root;
     this.#top = top;
   }
 
   /** Opens a directory. `root` itself may be a link: the caller has chosen it. */
-  static async open(root: string): Promise<Beneath> {
-    return new Beneath(root, process.platform === "linux" ? await open(root, OPEN_ROOT) : undefined);
+  static open(root: string): Beneath {
+    return new Beneath(root, process.platform === "linux" ? openSync(root, OPEN_ROOT) : undefined);
   }
 
   /**
    * Calls `act` with a name for this path; the name is valid until `act` ends, and only its last part can be
    * a link. Throws an `ArchiveFault` if a directory on the way was replaced, else the system's error with the
-   * real path in it. Takes one call at a time.
+   * real path in it.
    */
-  async with<Result>(path: string, act: (name: string) => Promise<Result>): Promise<Result> {
+  with<Result>(path: string, act: (name: string) => Result): Result {
     const cut = path.lastIndexOf("/");
-    const folder = await this.#nameOf(cut < 0 ? "" : path.slice(0, cut), path);
-    return await this.#act(path, join(folder, path.slice(cut + 1)), act);
+    const folder = this.#nameOf(cut < 0 ? "" : path.slice(0, cut), path);
+    return this.#act(path, join(folder, path.slice(cut + 1)), act);
   }
 
   /** Like `with`, for a directory: no part of its name is a link. */
-  async withDir<Result>(path: string, act: (name: string) => Promise<Result>): Promise<Result> {
-    return await this.#act(path, await this.#nameOf(path, path), act);
+  withDir<Result>(path: string, act: (name: string) => Result): Result {
+    return this.#act(path, this.#nameOf(path, path), act);
   }
 
-  async close(): Promise<void> {
-    await this.#latest?.dir.close();
-    await this.#top?.close();
+  close(): void {
+    if (this.#latest !== undefined) closeSync(this.#latest.dir);
+    if (this.#top !== undefined) closeSync(this.#top);
   }
 
   /** `whole`: the path that the caller asked for, for the text of an error. */
-  async #nameOf(path: string, whole: string): Promise<string> {
+  #nameOf(path: string, whole: string): string {
     if (this.#top === undefined) return join(this.root, path);
     if (path === "") return descriptorPath(this.#top);
     if (this.#latest?.path !== path) {
-      const dir = await this.#openDir(this.#top, path, whole);
-      await this.#latest?.dir.close();
+      const dir = this.#openDir(this.#top, path, whole);
+      if (this.#latest !== undefined) closeSync(this.#latest.dir);
       this.#latest = { path, dir };
     }
     return descriptorPath(this.#latest.dir);
   }
 
-  async #openDir(top: FileHandle, path: string, whole: string): Promise<FileHandle> {
+  #openDir(top: number, path: string, whole: string): number {
     let at = top;
     for (const part of path.split("/")) {
       const from = at;
       try {
-        at = await this.#act(whole, `${descriptorPath(from)}/${part}`, (name) => open(name, OPEN_DIR));
+        at = this.#act(whole, `${descriptorPath(from)}/${part}`, (name) => openSync(name, OPEN_DIR));
       } finally {
-        if (from !== top) await from.close();
+        if (from !== top) closeSync(from);
       }
     }
     return at;
   }
 
   /** Calls `act`. An error names the real path, since a path through a descriptor tells a reader nothing. */
-  async #act<Result>(path: string, name: string, act: (name: string) => Promise<Result>): Promise<Result> {
+  #act<Result>(path: string, name: string, act: (name: string) => Result): Result {
     try {
-      return await act(name);
+      return act(name);
     } catch (error) {
       if (this.#top === undefined || !isOfSystem(error)) throw error;
       if (isSystemError(error, ...CHANGED)) {
@@ -97,6 +96,6 @@ export class Beneath {
   }
 }
 
-function descriptorPath({ fd }: FileHandle): string {
+function descriptorPath(fd: number): string {
   return `/proc/self/fd/${fd}`;
 }

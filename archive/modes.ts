@@ -1,10 +1,11 @@
 // Which permissions do unpacked files and directories get?
-import { constants, existsSync } from "node:fs";
-import { open, readlink, realpath } from "node:fs/promises";
+import { closeSync, constants, existsSync, fchmodSync, openSync, readlinkSync } from "node:fs";
+import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { ReadEntry } from "tar";
 import { namesOf } from "./entries.ts";
 import { isSystemError } from "./faults.ts";
+import { Turns } from "./turns.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 /** The bits of a mode that an archive may set. They exclude the set-id bits. */
@@ -72,24 +73,32 @@ export class Modes {
   async apply(signal: AbortSignal): Promise<void> {
     const root = await realpath(this.#into);
     const directories = [...this.#directories].sort(([a], [b]) => (a < b ? 1 : -1));
+    const turns = new Turns(signal);
     for (const [path, mode] of [...this.#files, ...directories]) {
-      signal.throwIfAborted();
-      await setMode(join(root, path), mode);
+      await turns.next();
+      setMode(join(root, path), mode);
     }
   }
 }
 
-async function setMode(full: string, mode: number): Promise<void> {
-  const handle = await open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+function setMode(full: string, mode: number): void {
+  const fd = openSync(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
-    const opened = await readlink(`/proc/self/fd/${handle.fd}`).catch((error: unknown) => {
-      // A system without `/proc/self/fd` cannot check this, and need not: there, archives are unpacked only
-      // for this user, into this user's directories.
-      if (isSystemError(error, "ENOENT")) return full;
-      throw error;
-    });
-    if (opened === full) await handle.chmod(mode);
+    if (pathOf(fd, full) === full) fchmodSync(fd, mode);
   } finally {
-    await handle.close();
+    closeSync(fd);
+  }
+}
+
+/**
+ * The real path of a descriptor. A system without `/proc/self/fd` cannot say it, and need not: there,
+ * archives are unpacked only for this user, into this user's directories.
+ */
+function pathOf(fd: number, opened: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch (error) {
+    if (isSystemError(error, "ENOENT")) return opened;
+    throw error;
   }
 }

@@ -2,10 +2,10 @@
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, list, type ReadEntry } from "tar";
-import { openDecompressed } from "./compression.ts";
 import { FileCount } from "./count.ts";
 import { entryFault } from "./entries.ts";
 import { ArchiveFault, isSystemError } from "./faults.ts";
+import { openDecompressed } from "./gzip/compression.ts";
 import { isDirectory, Modes } from "./modes.ts";
 import { ALL_ENTRIES, type EntryFilter } from "./result.ts";
 
@@ -57,7 +57,15 @@ export async function unpack(
   // When the library unpacks, the second argument is always an entry.
   const chosen = (_path: string, entry: unknown) => !filter.skips(entry as ReadEntry);
   const onReadEntry = (entry: ReadEntry) => modes.note(entry);
-  const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, filter: chosen, onReadEntry });
+  const how = {
+    sync: true,
+    cwd: into,
+    strict: true,
+    preserveOwner: false,
+    filter: chosen,
+    onReadEntry,
+  } as const;
+  const unpacking = extract(how);
   await feed(file, unpacking, signal, new StreamMeter(bounds));
   await modes.apply(signal);
   return unpacked;

@@ -1,14 +1,11 @@
 // How is a directory tree walked in a stable order, without following links?
-import type { Dirent } from "node:fs";
-import { readdir } from "node:fs/promises";
-import { setImmediate as yieldTurn } from "node:timers/promises";
+import { type Dirent, readdirSync } from "node:fs";
 import type { Beneath } from "./beneath.ts";
 import { ArchiveFault } from "./faults.ts";
+import { Turns } from "./turns.ts";
 
 /** In a name, Node replaces bytes that are not UTF-8 with this character. Such a name opens no file. */
 const UNREADABLE = "\uFFFD";
-/** How long a walk may occupy its thread without checking the signal. */
-const TURN_MS = 20;
 
 /** Whether to select a file or directory, and what to select below it. */
 export interface Choice {
@@ -27,22 +24,17 @@ export interface Choice {
  * selected. No link is followed. Sockets, pipes and devices are skipped.
  */
 export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): AsyncGenerator<string> {
-  let turnEndsAt = performance.now() + TURN_MS;
+  const turns = new Turns(signal);
   yield* below("", choice);
 
   async function* below(path: string, { chosen, open }: Choice): AsyncGenerator<string> {
-    signal.throwIfAborted();
-    const found = await top.withDir(path, (name) => readdir(name, { withFileTypes: true }));
+    const found = top.withDir(path, (name) => readdirSync(name, { withFileTypes: true }));
     let isPending = chosen && path !== "";
     if (isPending && found.length === 0) yield path;
     found.sort((a, b) => (a.name < b.name ? -1 : 1));
     const choose = await open(path);
     for (const entry of found) {
-      if (performance.now() > turnEndsAt) {
-        await yieldTurn();
-        turnEndsAt = performance.now() + TURN_MS;
-      }
-      signal.throwIfAborted();
+      await turns.next();
       const at = path === "" ? entry.name : `${path}/${entry.name}`;
       const inner = choose(entry, at);
       if (inner === undefined) continue;

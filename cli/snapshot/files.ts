@@ -11,11 +11,11 @@ import { rulesAbove, withOwnRules } from "./rules.ts";
  * `.gitignore` and `.droverignore` exclude. Follows no links; skips sockets, pipes and devices.
  */
 export async function* filesToSend(root: string, signal: AbortSignal): AsyncGenerator<string> {
-  const top = await Beneath.open(root);
+  const top = Beneath.open(root);
   try {
     yield* walk(top, choiceBy(root, await rulesAbove(root)), signal);
   } finally {
-    await top.close();
+    top.close();
   }
 }
 

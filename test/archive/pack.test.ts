@@ -21,8 +21,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openDecompressed } from "../../archive/compression.ts";
 import { ArchiveFault } from "../../archive/faults.ts";
+import { openDecompressed } from "../../archive/gzip/compression.ts";
 import { type Packable, type PackBounds, pack } from "../../archive/pack.ts";
 import { unpack } from "../../archive/unpack.ts";
 

@@ -55,12 +55,12 @@ describe("X2: outputs are collected from the task's own directory and nowhere el
   const collect = () => pack({ root: tree, globs: ["**"] }, archive(), AbortSignal.timeout(200_000), BOUNDS);
   const contents = () => execFileSync("tar", ["-xzOf", archive()], { encoding: "utf8" });
   const findNames = async (into: Set<string>) => {
-    const top = await Beneath.open(tree);
+    const top = Beneath.open(tree);
     try {
       const all = choiceOf(readGlobs(["**"]));
       for await (const name of walk(top, all, AbortSignal.timeout(200_000))) into.add(name);
     } finally {
-      await top.close();
+      top.close();
     }
   };
 

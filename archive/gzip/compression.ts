@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { type Duplex, pipeline, Readable } from "node:stream";
 import * as zlib from "node:zlib";
-import { ArchiveFault } from "./faults.ts";
+import { ArchiveFault } from "../faults.ts";
 
 type Compression = "none" | "gzip" | "zstd";
 
