@@ -121,7 +121,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
   }
 
   async takeCall(): Promise<number> {
-    return takeCall(this.#entered(), this.#shell.now());
+    return takeCall(this.#shell.enter(), this.#shell.now());
   }
 
   async view(): Promise<PoolView> {

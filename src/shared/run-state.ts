@@ -41,3 +41,5 @@ export function hasFailed({ state, exitCode }: { state: RunState; exitCode: numb
 
 /** The states of a worker. */
 export const WORKER_STATES = ["unknown", "booting", "idle", "running", "shutdown", "gone"] as const;
+/** The states of a worker that has not ended. */
+export const PRESENT_STATES = WORKER_STATES.filter((state) => state !== "gone");

@@ -51,7 +51,7 @@ export function LogView({ run, onNext }: { run: RunStatus; onNext: () => void })
         <Tabs label="Attempts" name="attempt" items={attempts} chosen={attempt ?? ""} />
       )}
       {attempt !== undefined && stream === "stdout" && hasFailed(run) && (
-        <LastErrors name={{ run: run.id, task, stream, attempt }} />
+        <LastErrors key={[run.id, task, attempt].join(" ")} name={{ run: run.id, task, stream, attempt }} />
       )}
       {attempt === undefined ? (
         <Nothing why={`${task} has not been started yet, so it has no output.`} />

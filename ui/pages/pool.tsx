@@ -1,5 +1,6 @@
 // The page of one pool: its queue, its machines, what holds it back, its costs, and its configuration.
 import type { PoolView } from "../../src/generated/api.ts";
+import { PRESENT_STATES } from "../../src/shared/run-state.ts";
 import { ask } from "../api/send.ts";
 import { Fleet } from "../fleet/fleet.tsx";
 import { Long } from "../parts/lists/scroll.tsx";
@@ -28,7 +29,9 @@ export function Pool({ item: name = "" }: { item: string | undefined }) {
     ask: async (signal) => {
       const [pool, machines] = await Promise.all([
         ask("getPool", { path: { name } }, signal),
-        workers.ask(() => ask("listWorkers", { query: { pool: name, limit: MOST } }, signal)),
+        workers.ask(() =>
+          ask("listWorkers", { query: { pool: name, limit: MOST, state: PRESENT_STATES } }, signal),
+        ),
       ]);
       return { pool, machines };
     },

@@ -1,6 +1,6 @@
 // The list of workers: 50 at a time (ui.md#d11).
 import type { ListedWorker } from "../../src/generated/api.ts";
-import { WORKER_STATES } from "../../src/shared/run-state.ts";
+import { PRESENT_STATES, WORKER_STATES } from "../../src/shared/run-state.ts";
 import { type AnswerOf, ask, type InputOf } from "../api/send.ts";
 import { InUse } from "../parts/in-use.tsx";
 import { Parts } from "../parts/lists/cursor.tsx";
@@ -69,7 +69,7 @@ function PresentWorkers() {
   const state = queryOf("state");
   const query: Query = { limit: PAGE, pool: pool || undefined, cursor: queryOf("cursor") || undefined };
   // The server refuses a word that is no state, and says which words there are.
-  if (state !== "") query.state = [state] as Query["state"];
+  query.state = state === "" ? PRESENT_STATES : ([state] as Query["state"]);
   const list = useLoad({
     key: JSON.stringify(query),
     version,
@@ -84,9 +84,7 @@ function PresentWorkers() {
   );
 }
 
-function WorkerPage({ list: { items: listed, next, service } }: { list: AnswerOf<"listWorkers"> }) {
-  // A list of workers has those that ended lately, too.
-  const items = queryOf("state") === "" ? listed.filter((one) => !isGone(one)) : listed;
+function WorkerPage({ list: { items, next, service } }: { list: AnswerOf<"listWorkers"> }) {
   return (
     <>
       <Silent what="Machines" service={service} />
@@ -101,10 +99,6 @@ function WorkerPage({ list: { items: listed, next, service } }: { list: AnswerOf
       <Parts cursor={queryOf("cursor")} next={next} />
     </>
   );
-}
-
-function isGone({ id, state }: ListedWorker): boolean {
-  return (workers.get(id)?.state ?? state) === "gone";
 }
 
 /** A table of workers. */

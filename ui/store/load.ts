@@ -33,6 +33,8 @@ interface Question<T> {
    * answer from arriving. Without the stream that makes it grow, the question is asked by time.
    */
   version?: number | undefined;
+  /** Whether only the reader asks again: also after "not now". */
+  isByHand?: boolean;
   /** Whether there can be no other answer: then the question is not asked again by time (ui.md#d13). */
   isLast?: (value: T) => boolean;
 }
@@ -69,6 +71,7 @@ export function useLoad<T>(question: Question<T>): Loaded<T> {
       isUnderWay = false;
       if (ending.signal.aborted) return;
       if (latest.current.version !== asked) return void run();
+      if (latest.current.isByHand) return;
       const pauseMs = outcome === "not now" ? RETRY_MS : pauseOf(latest.current, state.peek().value);
       // What Drover has refused for good it would refuse again, with an entry of the audit log each time.
       if (outcome !== "refused" && pauseMs !== undefined) next(pauseMs);

@@ -124,11 +124,6 @@ export class Cloud {
     return answer.kind === "failed" ? { kind: "unsure", text: answer.failure.text } : answer;
   }
 
-  /** Whether a provider of this kind can show consoles at all, whatever its credentials. */
-  hasConsole(config: ProviderConfig): boolean {
-    return providerOf(config, "", droverNow)?.console !== undefined;
-  }
-
   /**
    * The end of a machine's console, and what hides the secrets that Drover has put into the machine's user
    * data, and the credentials. Nothing of the answer may be stored or shown without that.

@@ -1,12 +1,14 @@
 // How is the console of a machine read, only when a person asks, and seldom (clouds.md#console)?
 import {
   consoleTail,
+  lastPart,
   machineWithConsole,
   plainConsole,
   withoutConsole,
 } from "../../core/worker/read/console.ts";
 import type { ExistingWorker } from "../../core/worker/state.ts";
 import type { WorkerConsole } from "../../schema/pool/console.ts";
+import { TRAITS } from "../../shared/cloud/kinds.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
@@ -25,8 +27,8 @@ export class MachineConsole {
   readonly #env: Env;
   readonly #cloud: Cloud;
   readonly #now: () => Instant;
-  /** The latest answer, or the question for it: questions at the same time make one call. */
-  #latest: { at: Instant; answer: Promise<WorkerConsole> } | undefined;
+  /** The latest answer, or the question for it, and from when until when it is given again. */
+  #latest: { from: Instant; until: Instant; answer: Promise<WorkerConsole> } | undefined;
 
   constructor(env: Env, cloud: Cloud, now: () => Instant) {
     this.#env = env;
@@ -41,13 +43,18 @@ export class MachineConsole {
   async read(state: ExistingWorker): Promise<WorkerConsole> {
     const [latest, now] = [this.#latest, this.#now()];
     // The clock of a laptop can be set back.
-    if (latest !== undefined && latest.at <= now && now < latest.at + CONSOLE_EVERY_MS) return latest.answer;
-    const asked = { at: now, answer: this.#ask(state) };
+    if (latest !== undefined && latest.from <= now && now < latest.until) return latest.answer;
+    // However long the call takes, questions at the same time share it.
+    const asked = { from: now, until: Number.POSITIVE_INFINITY, answer: this.#ask(state) };
     this.#latest = asked;
     try {
-      return await asked.answer;
+      const answer = await asked.answer;
+      asked.until = this.#now() + CONSOLE_EVERY_MS;
+      return answer;
     } catch (error) {
-      if (this.#latest === asked) this.#latest = undefined;
+      // A pause that the provider wants is kept. Other refusals may be over with the next question.
+      const pauseMs = error instanceof DroverError ? (error.retryAfterMs ?? 0) : 0;
+      asked.until = this.#now() + pauseMs;
       throw error;
     }
   }
@@ -56,13 +63,14 @@ export class MachineConsole {
     const { intent } = record;
     const found = machineWithConsole(record);
     if ("none" in found || intent.kind === "self-hosted") throw noConsole("none" in found ? found.none : "");
-    if (!this.#cloud.hasConsole(intent.provider)) throw noConsole(withoutConsole(intent.provider));
+    if (!TRAITS[intent.provider.kind].hasConsole) throw noConsole(withoutConsole(intent.provider));
     const waitMs = await peersOf(this.#env).pool(intent.pool).takeCall();
     if (waitMs > 0) {
       const who = `the pool "${intent.pool}"`;
       const text = `${who} makes as many calls to its provider as it may: ask again shortly`;
       throw new DroverError("busy", text, { retryAfterMs: waitMs });
     }
+    const readAt = iso(this.#now());
     const { answer, veil } = await this.#cloud.console(found.machine, intent);
     if (answer.kind === "none") throw noConsole(answer.text);
     if (answer.kind === "failed") {
@@ -71,9 +79,9 @@ export class MachineConsole {
       if (!PASSING.includes(kind)) throw noConsole(what);
       throw new DroverError("unavailable", what, { retryAfterMs: retryAfterMs ?? CONSOLE_EVERY_MS });
     }
-    const shown = consoleTail(veil(plainConsole(answer.text)), answer.isCut);
-    const { updatedAt } = answer;
-    return { worker: intent.worker, readAt: iso(this.#now()), updatedAt, ...shown };
+    const { text, isCut } = lastPart(answer);
+    const shown = consoleTail(veil(plainConsole(text)), isCut);
+    return { worker: intent.worker, readAt, updatedAt: answer.updatedAt, ...shown };
   }
 }
 

@@ -68,7 +68,8 @@ function walledWorker(objects: Objects, caller: Caller, standing: StandingOf, id
     const { pool } = worker;
     const found = mayUsePool(limits, pool) ? await standing(pool) : "none";
     if (found === "none" || hasOthers(worker, project)) throw unknown;
-    if (found === "own") return worker;
+    // A console may have the words of a project that has left the pool.
+    if (found === "own" && method !== "console") return worker;
     const owner = await objects.pool(pool).ownerOf(id);
     const isUnused = owner === null && runsOf(worker).length === 0;
     if (owner !== project && !isUnused) throw unknown;

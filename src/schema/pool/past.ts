@@ -34,7 +34,10 @@ export const PoolTally = z
     from: InstantText.describe("the beginning of the hour"),
     to: InstantText.describe("its end, or the latest look at the pool, if it is not over"),
     ended: ByName.describe("number of runs that ended, by state"),
-    failedExits: Count.optional().describe("of those that ended `complete`: with another exit code than 0"),
+    failedExits: Count.optional().describe(
+      "of those that ended `complete`: with another exit code than 0; absent: this was not counted in " +
+        "all of the hour",
+    ),
     restarts: Count.describe("of their tasks"),
     started: z
       .object({ runs: Count, seconds: z.number() })

@@ -27,6 +27,8 @@ export interface Traits {
   namesPrices?: "all" | "spot";
   /** The name of a machine is free again once it has ended, so that its token would make another machine. */
   freesNames?: true;
+  /** The end of a machine's console can be read (clouds.md#console). */
+  hasConsole?: true;
   /** A machine is paid for at least `minMs`, and then in steps of `stepMs`. */
   billing: { minMs: Millis; stepMs: Millis };
   /**
@@ -48,6 +50,7 @@ const HOUR_MS: Millis = 60 * MINUTE_MS;
 
 const OWN_SERVICE: Traits = {
   title: "an HTTP service",
+  hasConsole: true,
   listConsistencyMs: SECOND_MS,
   finds: false,
   billing: { minMs: 0, stepMs: 1 },
@@ -73,6 +76,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
   },
   ec2: {
     title: "Amazon EC2",
+    hasConsole: true,
     listConsistencyMs: MINUTE_MS,
     finds: true,
     hasSpot: true,
@@ -98,6 +102,7 @@ export const TRAITS: Readonly<Record<ProviderKind, Traits>> = {
   },
   gce: {
     title: "Google Compute Engine",
+    hasConsole: true,
     listConsistencyMs: 30 * SECOND_MS,
     finds: true,
     hasSpot: true,

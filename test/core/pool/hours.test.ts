@@ -38,8 +38,8 @@ function look(state: Configured, now: number): Configured {
 }
 
 const samplesOf = ({ record }: Configured) => record.hour?.samples ?? [];
-const ends = (id: string) =>
-  run(id, { version: 3, state: "complete", wants: "nothing", ended: 1, epoch: 0, exitCode: 0 });
+const ends = (id: string, exitCode = 0) =>
+  run(id, { version: 3, state: "complete", wants: "nothing", ended: 1, epoch: 0, exitCode });
 const all = { since: 0, until: Number.MAX_SAFE_INTEGER };
 
 describe("what a pool keeps of each hour (pool.md#hours)", () => {
@@ -139,6 +139,26 @@ describe("what a pool keeps of each hour (pool.md#hours)", () => {
     const first = look(counted, T0 + 1_000);
     expect(poolTallies(first, all, { stored: [], limit: 9 }).items[0]?.ended).toEqual({});
   });
+
+  test("an hour that a version without exit codes began says nothing of them; the next one does", () => {
+    const { state, disk } = story();
+    const counted = existing(poolMachine.apply(state, ends("a", 1), T0));
+    const { exits: _, ...old } = look(state, T0 + 1_000).record.hour ?? expect.fail("no hour");
+    const upgraded = { ...counted, record: { ...counted.record, hour: old } };
+    const looked = look(upgraded, T0 + 2 * MINUTE);
+    const exits = (of: Configured, stored: HourRow[]) =>
+      poolTallies(of, all, { stored, limit: 9 }).items.map(({ failedExits }) => failedExits);
+    expect(exits(looked, [])).toEqual([undefined]);
+    const later = look(looked, T0 + HOUR_MS);
+    const ended = existing(poolMachine.apply(later, ends("b", 1), T0 + HOUR_MS + MINUTE));
+    const last = look(ended, T0 + HOUR_MS + 2 * MINUTE);
+    expect(
+      exits(
+        last,
+        [...disk.rows.values()].map(({ row }) => row),
+      ),
+    ).toEqual([undefined, 1]);
+  });
 });
 
 describe("what is told of the hours (api.md#past-of-a-pool)", () => {
@@ -190,7 +210,8 @@ describe("what is told of the hours (api.md#past-of-a-pool)", () => {
       "disappeared shutdown": 2,
       spent: 0.25,
     };
-    const list = poolTallies(story().state, all, { stored: [hour(1, counts)], limit: 9 });
+    const stored: HourRow[] = [{ ...hour(1, counts), exits: true }];
+    const list = poolTallies(story().state, all, { stored, limit: 9 });
     expect(PoolTallies.parse(list).items).toEqual([
       {
         from: new Date(HOUR - HOUR_MS).toISOString(),

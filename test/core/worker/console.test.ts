@@ -34,6 +34,8 @@ describe("the text of a console (clouds.md#console)", () => {
   test.each([
     ["colors", "\u001b[1;32m  OK  \u001b[0m Started", "  OK   Started"],
     ["titles and links", "\u001b]0;title\u0007a\u001b]8;;http://x\u001b\\b", "ab"],
+    ["a title that a crash has cut off", "a\n\u001b]0;tit\nkernel: panic\n", "a\n\nkernel: panic\n"],
+    ["palettes of Linux", "\u001b]R\u001b]P0112233kernel: panic\n", "kernel: panic\n"],
     ["moves of the cursor", "\u001b[2J\u001b[1;1H\u001b(Bgrub", "grub"],
     ["ends of lines", "one\r\ntwo\rthree\n", "one\ntwo\nthree\n"],
     ["other controls", "a\u0000b\u0007c\u0008d\u007fe\tf", "abcde\tf"],
@@ -56,9 +58,11 @@ describe("the text of a console (clouds.md#console)", () => {
   });
 
   test("is a line's end if the line is longer than all that fits", () => {
-    const { text } = consoleTail(`${"€".repeat(CONSOLE_TAIL_BYTES)}end`, false);
-    expect(text).toMatch(/^€+end$/);
-    expect(CONSOLE_TAIL_BYTES - sizeOf(text)).toBeLessThan(4);
+    for (const end of ["end", "end\n"]) {
+      const { text } = consoleTail(`boot ok\n${"€".repeat(CONSOLE_TAIL_BYTES)}${end}`, false);
+      expect(text).toMatch(/^€+end\n?$/);
+      expect(CONSOLE_TAIL_BYTES - sizeOf(text)).toBeLessThan(4);
+    }
   });
 
   test("otherwise is the last whole lines: no more fit, and none is lost or changed", () => {

@@ -13,7 +13,15 @@ function token(name: string, parent: string | null, more: Partial<Token> = {}): 
   const createdBy = parent === null ? "admin" : `token:${parent}`;
   return {
     ...{ id: `id-${name}`, name, project: "default", scopes: [], limits: {}, state: "active" as const },
-    ...{ payer: null, rule: null, createdAt: minute(10), createdBy, parent: idOf(parent), expiresAt: null, rotatedAt: null },
+    ...{
+      payer: null,
+      rule: null,
+      createdAt: minute(10),
+      createdBy,
+      parent: idOf(parent),
+      expiresAt: null,
+      rotatedAt: null,
+    },
     ...{ oldSecretUntil: null, lastUsedOn: null, revokedAt: null, revokedBy: null },
     ...more,
   };

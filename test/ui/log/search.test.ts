@@ -25,6 +25,19 @@ describe("a text is found (ui.md#d7)", () => {
     expect(found(text, wanted)).toEqual(hits);
   });
 
+  test("a hit is found once wherever a very long line is cut", () => {
+    for (const cut of [100_000 - 3, 100_000, 100_003, 100_010]) {
+      const bytes = bytesFrom(`${"x".repeat(100_000)}needle${"y".repeat(100_000)}needle`);
+      const needle = needleOf("needle", { matchCase: true });
+      let search = searched(newSearch(0), needle, bytes.slice(0, cut));
+      search = searched(search, needle, bytes.slice(cut), true);
+      expect(search.hits).toEqual([
+        { from: 100_000, to: 100_006 },
+        { from: 200_006, to: 200_012 },
+      ]);
+    }
+  });
+
   test("in its own case, if wanted", () => {
     expect(found("Error, error", "error", true)).toEqual(["error"]);
   });

@@ -48,6 +48,8 @@ export class BothPane {
   readonly #following: Following;
   readonly #standing: Standing;
   #reading = new AbortController();
+  /** Whether the attempt has ended, and another one may come. */
+  #awaitsNext = false;
   /** The attempt that is read, and where it goes on. Undefined: that is not known yet. */
   #attempt: string;
   #next: Offsets | undefined;
@@ -80,13 +82,14 @@ export class BothPane {
 
   /** Ends all reading. */
   close(): void {
+    this.#awaitsNext = false;
     this.#reading.abort();
   }
 
   /** Stops reading while nobody can see it (ui.md#d13). */
   pause(): void {
     const { is } = this.status.peek();
-    if (is === "ended" || is === "failed") return;
+    if ((is === "ended" && !this.#awaitsNext) || is === "failed") return;
     this.close();
     this.status.value = { is: "paused" };
   }
@@ -130,8 +133,10 @@ export class BothPane {
       await this.#readAttempt(signal);
       signal.throwIfAborted();
       this.status.value = { is: "ended" };
+      this.#awaitsNext = true;
       next = await attemptToShow({ ...this.#name, last: this.#attempt }, this.#following, signal);
       signal.throwIfAborted();
+      this.#awaitsNext = false;
       if (next !== undefined) this.#begin(next);
     }
   }

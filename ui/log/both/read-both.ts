@@ -3,6 +3,7 @@ import { type AnswerOf, ask } from "../../api/send.ts";
 import { joined } from "../bytes/joined.ts";
 import { type LogName, opener } from "../read/log-call.ts";
 import { readLog } from "../read/log-reading.ts";
+import { inTurn } from "../read/sharing.ts";
 import { type Arrival, firstOf, type Offsets, offsetsAfter, type StreamName } from "./merge.ts";
 
 /** How much of the end of each stream is read at first. */
@@ -41,7 +42,8 @@ export async function readStep(
   { waits }: { waits: boolean },
   signal: AbortSignal,
 ): Promise<Step> {
-  const page = await pageOf(name, from, waits ? WAIT : undefined, signal);
+  const held = waits ? await inTurn(signal, (turn) => pageOf(name, from, WAIT, turn)) : undefined;
+  const page = held ?? (await pageOf(name, from, undefined, signal));
   const taken = firstOf(page.items, STEP_BYTES);
   const next = offsetsAfter(from, taken);
   const read = async (stream: StreamName) => bytesOf({ ...name, stream }, spanOf(taken, stream), signal);

@@ -58,6 +58,8 @@ export class LogPane {
   /** Ends what is read. Whatever comes afterwards is dropped (ui.md#d4). */
   #reading = new AbortController();
   #isLoading = false;
+  /** Whether the attempt has ended, and another one may come. */
+  #awaitsNext = false;
   readonly #following: Following;
 
   /** `opensLast`: the last group is open at first (ui.md#groups). */
@@ -174,7 +176,8 @@ export class LogPane {
   /** Stops reading while nobody can see it (ui.md#d13). */
   pause(): void {
     const { is } = this.status.peek();
-    if (is !== "live" && is !== "resuming") return;
+    const isReading = is === "live" || is === "resuming" || this.#awaitsNext;
+    if (!isReading) return;
     this.#again();
     this.status.value = { is: "paused" };
   }
@@ -210,6 +213,7 @@ export class LogPane {
     this.#reading.abort();
     this.#reading = new AbortController();
     this.#isLoading = false;
+    this.#awaitsNext = false;
     this.status.value = { is: "opening" };
     return this.#reading.signal;
   }
@@ -227,8 +231,11 @@ export class LogPane {
 
   /** Goes on with the attempt after this one, once there is one (ui.md#d3). */
   async #showNext(last: string, signal: AbortSignal): Promise<void> {
+    this.#awaitsNext = true;
     const next = await attemptToShow({ ...this.#name, last }, this.#following, signal);
-    if (next === undefined || signal.aborted) return;
+    if (signal.aborted) return;
+    this.#awaitsNext = false;
+    if (next === undefined) return;
     this.document.value = withAttempt(this.document.peek(), next);
     this.#follow(next, { from: 0 }, this.#again());
   }

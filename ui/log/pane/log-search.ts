@@ -32,6 +32,8 @@ export class LogSearch {
   readonly #pane: LogPane;
   #wanted: Wanted = { text: "", isPattern: false, matchCase: false };
   #running = new AbortController();
+  /** What the search that runs has found, which is shown once a frame. */
+  #now: Found | undefined;
 
   constructor(pane: LogPane) {
     this.#pane = pane;
@@ -45,8 +47,8 @@ export class LogSearch {
   /** The reader has seen enough. What was found stays. */
   stop(): void {
     this.close();
-    const found = this.found.peek();
-    if (found !== undefined) this.found.value = { ...found, state: "stopped" };
+    const hit = this.found.peek()?.hit;
+    if (this.#now !== undefined) this.found.value = { ...this.#now, hit, state: "stopped" };
   }
 
   /**
@@ -106,6 +108,7 @@ export class LogSearch {
     const { signal } = this.#running;
     this.problem.value = "";
     let now: Found = { ...begun, state: "running" };
+    this.#now = now;
     const tell = () => {
       const hit = this.found.peek()?.hit;
       if (!signal.aborted) this.found.value = { ...now, hit };
@@ -117,6 +120,7 @@ export class LogSearch {
       for await (const { bytes, isLast } of piecesOf(signal)) {
         const progress = await thread.next(bytes, isLast);
         now = { ...now, search: withProgress(now.search, progress), goesOnAt: progress.goesOnAt };
+        this.#now = now;
         onFrame(tell);
       }
       now = { ...now, state: atEnd, size: atEnd === "done" ? now.search.to : now.size };

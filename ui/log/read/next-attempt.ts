@@ -2,6 +2,7 @@
 import { ask } from "../../api/send.ts";
 import { isTemporary } from "../../api/temporary.ts";
 import { pauseIn } from "./pause.ts";
+import { inTurn } from "./sharing.ts";
 
 /** What a view does when its attempt has ended. */
 export interface Following {
@@ -53,7 +54,9 @@ export async function nextAttempt(
       if (next !== undefined) return next;
       if (known === undefined || known.phase === "dead") return undefined;
       const seen = Math.max(0, ...tasks.flatMap(({ events }) => events.map(({ seq }) => seq)));
-      await ask("listRunEvents", { path: { id: run }, query: { after: String(seen), wait: WAIT } }, signal);
+      const query = { after: String(seen), wait: WAIT };
+      // Others may want the connection: then the run is asked for again, and its next events.
+      await inTurn(signal, (turn) => ask("listRunEvents", { path: { id: run }, query }, turn));
       failures = 0;
     } catch (error) {
       signal.throwIfAborted();

@@ -64,25 +64,65 @@ export function sharing(open: OpenLog): OpenLog {
   };
 }
 
-/** Waits for a connection. It is kept until others wait for it, but for some time at least. */
+/**
+ * Does work that holds a connection for long, with a signal that ends it. Resolves with undefined if it was
+ * somebody else's turn before the work was done.
+ */
+export async function inTurn<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) {
+  const turn = await turnFor(signal);
+  try {
+    return await work(AbortSignal.any([signal, turn.over]));
+  } catch (error) {
+    if (turn.over.aborted && !signal.aborted) return undefined;
+    throw error;
+  } finally {
+    turn.end();
+  }
+}
+
+/** Takes a free connection, or waits for one. It is kept until others wait for it, but some time at least. */
 async function turnFor(signal: AbortSignal): Promise<Turn> {
   const over = new AbortController();
   let end = () => {};
   const kept = new Promise<void>((done) => {
     end = done;
   });
-  const name = `drover-output-${Math.floor(Math.random() * CONNECTIONS)}`;
-  await new Promise<void>((begun, failed) => {
-    const hold = () => {
-      begun();
-      return kept;
-    };
-    navigator.locks.request(name, { signal }, hold).catch(failed);
-  });
+  const name = (await takeFree(kept)) ?? (await waitForAny(signal, kept));
+  if (signal.aborted) end();
+  signal.throwIfAborted();
   const timer = setInterval(async () => {
     const { pending = [] } = await navigator.locks.query();
     if (pending.some((waiting) => waiting.name === name)) over.abort();
   }, TURN_MS);
   kept.then(() => clearInterval(timer));
   return { over: over.signal, end };
+}
+
+const nameOf = (connection: number) => `drover-output-${connection}`;
+
+/** Holds a connection that is free until `kept` resolves. Resolves with its name; undefined: none is free. */
+async function takeFree(kept: Promise<void>): Promise<string | undefined> {
+  for (let connection = 0; connection < CONNECTIONS; connection++) {
+    const name = nameOf(connection);
+    if (await hold(name, { ifAvailable: true }, kept)) return name;
+  }
+  return undefined;
+}
+
+/** Waits for a connection by chance, so that those who wait are spread over all of them. */
+async function waitForAny(signal: AbortSignal, kept: Promise<void>): Promise<string> {
+  const name = nameOf(Math.floor(Math.random() * CONNECTIONS));
+  await hold(name, { signal }, kept);
+  return name;
+}
+
+/** Holds a lock until `kept` resolves. Resolves with whether it is held. */
+function hold(name: string, options: LockOptions, kept: Promise<void>): Promise<boolean> {
+  return new Promise((begun, failed) => {
+    const held = (lock: Lock | null) => {
+      begun(lock !== null);
+      return lock === null ? undefined : kept;
+    };
+    navigator.locks.request(name, options, held).catch(failed);
+  });
 }

@@ -17,6 +17,8 @@ export class SearchThread {
   readonly #wanted: Wanted;
   readonly #from: number;
   readonly #worker = new Worker(workerUrl(), { type: "module" });
+  /** Resolves once the thread's script runs: loading it is no time of an expression. */
+  readonly #loaded: Promise<void>;
   #hasBegun = false;
   #settle: ((answer: Progress | Error) => void) | undefined;
 
@@ -24,7 +26,12 @@ export class SearchThread {
   constructor(wanted: Wanted, from: number) {
     this.#wanted = wanted;
     this.#from = from;
-    this.#worker.onmessage = ({ data }: MessageEvent<Progress>) => this.#settle?.(data);
+    this.#loaded = new Promise((ready) => {
+      this.#worker.onmessage = ({ data }: MessageEvent<Progress | "ready">) => {
+        if (data === "ready") ready();
+        else this.#settle?.(data);
+      };
+    });
     this.#worker.onerror = ({ message }) => {
       this.#settle?.(new Error(`The search has failed: ${message || "its script could not be loaded"}.`));
     };
@@ -43,8 +50,11 @@ export class SearchThread {
     try {
       const answer = await new Promise<Progress | Error>((settle) => {
         this.#settle = settle;
-        if (this.#wanted.isPattern) timer = setTimeout(() => settle(new TooSlowError()), MAX_MS);
         this.#worker.postMessage(order, [order.bytes.buffer]);
+        if (!this.#wanted.isPattern) return;
+        void this.#loaded.then(() => {
+          timer = setTimeout(() => settle(new TooSlowError()), MAX_MS);
+        });
       });
       if (answer instanceof Error) throw answer;
       return answer;

@@ -20,8 +20,10 @@ export interface Results {
 
 /** A search in bytes that come in their order. */
 export interface Search extends Results {
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of a line whose end has not come; of a very long one its last part. */
   rest: Uint8Array;
+  /** Hits that end here or before are counted. */
+  countedTo: number;
 }
 
 /** What a search has found in its next bytes. */
@@ -36,7 +38,7 @@ export interface Progress {
 
 /** A search that begins at this offset. */
 export function newSearch(from: number): Search {
-  return { from, to: from, count: 0, hits: [], rest: new Uint8Array() };
+  return { from, to: from, count: 0, hits: [], rest: new Uint8Array(), countedTo: from };
 }
 
 /**
@@ -47,8 +49,11 @@ export function searched(search: Search, needle: Needle, bytes: Uint8Array, isLa
   const text = joined(search.rest, bytes);
   const base = search.to - search.rest.length;
   const whole = isLast ? text.length : endOfLines(text);
-  const next = { ...search, to: search.to + bytes.length, rest: text.slice(whole) };
+  const isCut = !isLast && whole === text.length && text.at(-1) !== NEWLINE;
+  const rest = text.slice(isCut ? Math.max(0, whole - MAX_OVERLAP) : whole);
+  const next = { ...search, to: search.to + bytes.length, rest, countedTo: base + whole };
   for (const hit of needle(text.subarray(0, whole), base)) {
+    if (hit.to <= search.countedTo) continue;
     next.count += 1;
     if (next.hits.length < MAX_VISITED_HITS) next.hits.push(hit);
   }

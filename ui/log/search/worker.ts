@@ -7,6 +7,7 @@ import { needleFor } from "./wanted.ts";
 let needle: Needle | undefined;
 let search: Search | undefined;
 
+postMessage("ready");
 addEventListener("message", ({ data }: MessageEvent<Order>) => {
   if ("wanted" in data) {
     needle = needleFor(data.wanted);

@@ -1,5 +1,6 @@
 // What came since the list was asked for? It is counted, and shown when the reader wants it: nothing moves.
 import { useRef } from "preact/hooks";
+import type { AuditEntry } from "../../../src/generated/api.ts";
 import { ask } from "../../api/send.ts";
 import { droverNow } from "../../store/clock.ts";
 import { useLoad } from "../../store/load.ts";
@@ -14,23 +15,23 @@ export function News({ filter, follow, show }: { filter: Filter; follow: string;
   const { cursor, until, text } = filter;
   // Older pages, and ranges that have ended, get nothing new.
   const isOpen = cursor === "" && until === "";
-  /** How far this list's news have been read, and how many entries there were. */
-  const read = useRef({ list: follow, follow, count: 0 });
+  /** How far this list's news have been read, and what they are. */
+  const read = useRef<{ list: string; follow: string; items: AuditEntry[] }>({ list: "", follow, items: [] });
   const news = useLoad({
     key: isOpen ? follow : undefined,
     everyMs: EVERY_MS,
     ask: async (signal) => {
-      if (read.current.list !== follow) read.current = { list: follow, follow, count: 0 };
+      if (read.current.list !== follow) read.current = { list: follow, follow, items: [] };
       const before = read.current;
       // What is new came after the beginning of the range, too.
       const query = { ...queryFor({ ...filter, since: "" }, droverNow()), after: before.follow };
       const { items, follow: next } = await ask("listAudit", { query }, signal);
-      const found = items.filter((entry) => text === "" || hasText(entry, text));
-      read.current = { list: follow, follow: next, count: before.count + found.length };
-      return read.current.count;
+      read.current = { list: follow, follow: next, items: [...before.items, ...items] };
+      return read.current.items;
     },
   });
-  const count = news.isStale ? 0 : (news.value ?? 0);
+  const items = news.isStale ? [] : (news.value ?? []);
+  const count = items.filter((entry) => text === "" || hasText(entry, text)).length;
   return (
     <p role="status">
       {count > 0 && (

@@ -66,9 +66,10 @@ function noEnds(fromMs: number): HourOfEnds {
 
 function endsOf({ ended, failedExits = 0 }: PoolTally): HourOfEnds["ended"] {
   const of = (state: EndState) => ended[state] ?? 0;
+  const exited = Math.min(failedExits, of("complete"));
   return {
-    complete: of("complete") - failedExits,
-    exited: failedExits,
+    complete: of("complete") - exited,
+    exited,
     failed: of("failed"),
     timedout: of("timedout"),
     unknown: of("unknown"),

@@ -1,4 +1,5 @@
 // The list of runs: 50 at a time, filtered by what the address says (ui.md#d11, ui.md#d15).
+import { useRef } from "preact/hooks";
 import { type AnswerOf, ask } from "../../api/send.ts";
 import { Actions } from "../../parts/acts/act.tsx";
 import { Parts } from "../../parts/lists/cursor.tsx";
@@ -37,7 +38,7 @@ export function Runs() {
     everyMs,
     ask: (signal) => runs.ask(() => ask("listRuns", { query }, signal)),
   });
-  const hasAny = (list.value?.items.length ?? 0) > 0 || filter.cursor !== "";
+  const hasAny = useHasHadAny(JSON.stringify(queryFor({ ...filter, cursor: "" })), list.value);
   return (
     <>
       <h1>Runs</h1>
@@ -50,17 +51,27 @@ export function Runs() {
       <Trouble error={list.error} again={list.again} />
       <Settled isStale={list.isStale}>
         {list.value !== undefined && <Silent what="Runs" service={list.value.service} />}
-        {list.value !== undefined && list.value.items.length === 0 && <Empty filter={filter} />}
-        {list.value !== undefined && list.value.items.length > 0 && (
-          <List list={list.value} filter={filter} again={list.again} />
-        )}
+        {list.value !== undefined && <List list={list.value} filter={filter} again={list.again} />}
         <Parts cursor={filter.cursor} next={list.value?.next ?? null} />
       </Settled>
     </>
   );
 }
 
-/** The rows, what is selected of them, and their groups if somebody wants these. */
+/**
+ * Whether the list of this filter has had a run since it is shown: what ends all of them must not go away on
+ * its way with the last one.
+ */
+function useHasHadAny(filter: string, list: AnswerOf<"listRuns"> | undefined): boolean {
+  const had = useRef("");
+  if (list !== undefined && (list.items.length > 0 || list.next !== null)) had.current = filter;
+  return had.current === filter;
+}
+
+/**
+ * The rows, what is selected of them, and their groups if somebody wants these. What is done to the selection
+ * goes on when the last row has gone.
+ */
 function List(props: { list: AnswerOf<"listRuns">; filter: Filter; again: () => void }) {
   const { list, filter, again } = props;
   const selection = selectionOf();
@@ -72,7 +83,7 @@ function List(props: { list: AnswerOf<"listRuns">; filter: Filter; again: () => 
     <>
       {group !== "" && <Groups runs={items} name={group} labels={filter.labels} isAll={isAll} />}
       <Bulk selection={selection} filter={filter} shown={shown} again={again} />
-      <RunTable items={list.items} selection={selection} />
+      {items.length > 0 ? <RunTable items={list.items} selection={selection} /> : <Empty filter={filter} />}
     </>
   );
 }

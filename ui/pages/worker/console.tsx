@@ -16,6 +16,7 @@ export function Console({ worker: { id, own, instance } }: { worker: WorkerStatu
   const path = { path: { id } };
   const loaded = useLoad({
     key: wanted.value ? id : undefined,
+    isByHand: true,
     ask: (ending) => ask("getWorkerConsole", path, ending),
   });
   if (own || instance === null) return null;

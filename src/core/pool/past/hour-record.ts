@@ -2,6 +2,9 @@
 import type { Instant } from "../../../shared/machine.ts";
 import type { Counts } from "../../histogram.ts";
 
+/** The counter of runs that ended `complete` with another exit code than 0. */
+export const FAILED_EXITS = "exits failed";
+
 /** How a pool was at a moment. */
 export interface PoolSample {
   at: Instant;
@@ -24,6 +27,8 @@ export interface HourRow {
   at: Instant;
   counts: Counts;
   samples: PoolSample[];
+  /** Exit codes were counted in all of the hour. Absent: an earlier version counted some of it. */
+  exits?: true;
 }
 
 /**
@@ -35,4 +40,5 @@ export interface OpenHour {
   base: Counts;
   seen: Counts;
   samples: PoolSample[];
+  exits?: true;
 }

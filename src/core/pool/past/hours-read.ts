@@ -10,8 +10,8 @@ import { iso } from "../../../shared/time/instant.ts";
 import type { Counts } from "../../histogram.ts";
 import type { ReadonlyConfigured } from "../state.ts";
 import type { Span } from "./history.ts";
-import type { HourRow, PoolSample } from "./hour-record.ts";
-import { growth, HOUR_MS } from "./hours.ts";
+import { FAILED_EXITS, type HourRow, type PoolSample } from "./hour-record.ts";
+import { grownIn, HOUR_MS } from "./hours.ts";
 
 /** The hours of a span, oldest first: those that are stored, and the one that is open. */
 export interface FoundHours {
@@ -41,7 +41,7 @@ function hoursOf({ record }: ReadonlyConfigured, { until }: Span, { stored, limi
   const hours: Hour[] = stored.map((row) => ({ ...row, isOpen: false }));
   const { hour } = record;
   if (hour !== undefined && hour.samples.length > 0 && hour.at < until)
-    hours.push({ at: hour.at, counts: growth(hour.base, hour.seen), samples: hour.samples, isOpen: true });
+    hours.push({ ...hour, counts: grownIn(hour), isOpen: true });
   const beyond = hours[limit];
   return { hours: hours.slice(0, limit), next: beyond === undefined ? null : iso(beyond.at) };
 }
@@ -59,7 +59,7 @@ function shownSample(sample: PoolSample): ShownSample {
   };
 }
 
-function tallyOf({ at, counts, samples, isOpen }: Hour): PoolTally {
+function tallyOf({ at, counts, samples, exits, isOpen }: Hour): PoolTally {
   const end: Instant = isOpen ? (samples.at(-1)?.at ?? at) : at + HOUR_MS;
   const of = (name: string) => counts[name] ?? 0;
   const booted = byPrefix(counts, "boot ");
@@ -68,7 +68,7 @@ function tallyOf({ at, counts, samples, isOpen }: Hour): PoolTally {
     from: iso(at),
     to: iso(end),
     ended: byPrefix(counts, "ended "),
-    failedExits: of("exits failed"),
+    ...(exits ? { failedExits: of(FAILED_EXITS) } : {}),
     restarts: of("restarts"),
     started: { runs: of("start times"), seconds: of("start seconds") },
     machines: {

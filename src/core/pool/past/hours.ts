@@ -5,7 +5,7 @@ import { shownState } from "../../worker/read/activity.ts";
 import { shareOfPrice, spendOf } from "../read/money.ts";
 import { capacityOfRow, providedWorkers } from "../record.ts";
 import { type Configured, hasLiveRuns, type ReadonlyConfigured } from "../state.ts";
-import type { OpenHour, PoolSample } from "./hour-record.ts";
+import { FAILED_EXITS, type OpenHour, type PoolSample } from "./hour-record.ts";
 
 const MINUTE_MS = 60_000;
 /** How long an hour of a pool is. */
@@ -21,7 +21,7 @@ const TALLIED = /^(ended|created|boot|disappeared) |^(restarts|spent|exits faile
 
 /** The open hour of a pool that is made now: all of its counters are 0. */
 export function firstHour(now: Instant): OpenHour {
-  return { at: hourOf(now), base: {}, seen: {}, samples: [] };
+  return { at: hourOf(now), base: {}, seen: {}, samples: [], exits: true };
 }
 
 /** The key of an hour's row: its place in a ring, so that the table has a bound and nothing is deleted. */
@@ -42,7 +42,7 @@ export function looked(state: Configured, now: Instant): Configured {
   const counts = tallied(state.memo.counting.counts);
   // What a pool of an earlier version has counted before belongs to no hour.
   const known = state.record.hour ?? { ...firstHour(now), base: counts, seen: counts };
-  const open = closedIfOver(state, known, now);
+  const open = closedIfOver(state, known, counts, now);
   const isNew = minuteOf(now) !== minuteOf(open.samples.at(-1)?.at ?? 0);
   const isNews = isNew && (isBusy(state) || hasGrown(open.seen, counts));
   if (!isNews) return open === known ? state : { ...state, record: { ...state.record, hour: open } };
@@ -52,11 +52,14 @@ export function looked(state: Configured, now: Instant): Configured {
 }
 
 /** The hour that is open now. The one before is stored, if anything was seen in it. */
-function closedIfOver(state: Configured, hour: OpenHour, now: Instant): OpenHour {
-  const { at, base, seen, samples } = hour;
+function closedIfOver(state: Configured, hour: OpenHour, counts: Counts, now: Instant): OpenHour {
+  const { at, seen, samples, exits } = hour;
   if (hourOf(now) <= at || samples.length === 0) return hour;
-  state.hours.set(hourKey(at), { at, counts: growth(base, seen), samples }, now);
-  return { at: hourOf(now), base: seen, seen, samples: [] };
+  const mark = exits === undefined ? {} : { exits };
+  state.hours.set(hourKey(at), { at, counts: grownIn(hour), samples, ...mark }, now);
+  // An earlier version did not count exit codes: what is counted until now belongs to no hour.
+  const base = exits ? seen : { ...seen, [FAILED_EXITS]: counts[FAILED_EXITS] ?? 0 };
+  return { at: hourOf(now), base, seen: base, samples: [], exits: true };
 }
 
 function minuteOf(at: Instant): number {
@@ -67,9 +70,11 @@ function tallied(counts: Counts): Counts {
   return Object.fromEntries(Object.entries(counts).filter(([name]) => TALLIED.test(name)));
 }
 
-/** What the counters have grown by in an hour that began with `base`. */
-export function growth(base: Counts, counts: Counts): Counts {
-  const grown = Object.entries(counts).map(([name, count]) => [name, count - (base[name] ?? 0)] as const);
+/** What the counters have grown by in an hour, up to the last look. */
+export function grownIn({ base, seen, exits }: OpenHour): Counts {
+  const grown = Object.entries(seen)
+    .filter(([name]) => exits || name !== FAILED_EXITS)
+    .map(([name, count]) => [name, count - (base[name] ?? 0)] as const);
   return Object.fromEntries(grown.filter(([, count]) => count > 0));
 }
 

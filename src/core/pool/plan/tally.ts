@@ -4,6 +4,7 @@ import { hasFailed, isTerminal } from "../../../shared/run-state.ts";
 import { type Counts, callCounts, growthOf, timeCounts } from "../../histogram.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import { HOOKS } from "../../run/mishaps.ts";
+import { FAILED_EXITS } from "../past/hour-record.ts";
 import { spentSince } from "../read/money.ts";
 import { type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 
@@ -118,7 +119,7 @@ export class Counting {
   #countEnd(row: RunRow): void {
     const { state, submittedAt, startedAt, finishedAt, restarts, oomKills } = row;
     this.#add(`ended ${state}`, 1);
-    if (state === "complete" && hasFailed(row)) this.#add("exits failed", 1);
+    if (state === "complete" && hasFailed(row)) this.#add(FAILED_EXITS, 1);
     this.#add("restarts", restarts);
     this.#add("oomKills", oomKills);
     this.#add("startFailures", row.startFailures);

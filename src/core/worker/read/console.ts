@@ -26,12 +26,29 @@ export function withoutConsole({ kind }: ProviderConfig): string {
   return `${TRAITS[kind].title} has no console that a program can read; ${advice}`;
 }
 
-/** An escape sequence for a terminal: CSI, OSC up to its end, or another one of two or three characters. */
-const ESCAPES =
+/**
+ * What follows ESC: a control sequence; a palette of Linux; a command, up to its end or that of its line,
+ * since one that a crash has cut off must not hide what follows; or a sequence of two or three characters.
+ */
+const SEQUENCES = [
+  /\[[0-?]*[ -/]*[@-~]/,
+  /\](?:R|P[0-9A-Fa-f]{7})/,
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
+  /\][^\u0007\u001b\r\n]*(?:\u0007|\u001b\\)?/,
+  /[ -/]*[0-~]/,
+];
+const ESCAPES = new RegExp(`\\u001b(?:${SEQUENCES.map(({ source }) => source).join("|")})`, "g");
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** The end of a text, with room for what readers do not get: nobody should work through megabytes for it. */
+export function lastPart({ text, isCut }: { text: string; isCut: boolean }): {
+  text: string;
+  isCut: boolean;
+} {
+  const most = 4 * CONSOLE_TAIL_BYTES;
+  return text.length <= most ? { text, isCut } : { text: text.slice(-most), isCut: true };
+}
 
 /**
  * Plain text without what only moves a cursor, colors, or hides or reorders text. Secrets are looked for
@@ -56,5 +73,5 @@ export function consoleTail(text: string, isCut: boolean): { text: string; trunc
   const tail = new TextDecoder().decode(bytes.subarray(from));
   const beginsLine = bytes[from - 1] === 0x0a;
   const line = beginsLine ? 0 : tail.indexOf("\n") + 1;
-  return { text: tail.slice(line), truncated: true };
+  return { text: tail.slice(line < tail.length ? line : 0), truncated: true };
 }

@@ -19,6 +19,7 @@ interface Props {
 export function Bulk(props: Props) {
   const { selection, shown } = props;
   const isNone = selection.is === "ids" && selection.ids.length === 0;
+  if (isNone && shown.ids.length === 0) return null;
   const hidden = selection.is === "all" ? [] : selection.ids.filter((id) => !shown.ids.includes(id));
   return (
     <section class="bulk" aria-label="Selected runs">

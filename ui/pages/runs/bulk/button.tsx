@@ -24,7 +24,14 @@ export function BulkButton({ act, selection, filter, again }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const state = useMemo(stateOf, []);
   const ending = useRef(new AbortController());
-  useEffect(() => () => ending.current.abort(), []);
+  useEffect(
+    () => () => {
+      ending.current.abort();
+      // Whatever ends later is not shown any more.
+      ending.current = new AbortController();
+    },
+    [],
+  );
   const read = async (after: string | undefined) => {
     ending.current = new AbortController();
     const { signal: asked } = ending.current;

@@ -1,5 +1,6 @@
 // What does a reader see of an act on many runs, before it, on its way and after it (ui.md#d19)?
 import { useMemo } from "preact/hooks";
+import { UnreachableError } from "../../../api/send.ts";
 import { curlOf } from "../../../parts/as-text.ts";
 import { Command } from "../../../parts/copy.tsx";
 import { Trouble, wordsOf } from "../../../parts/problem.tsx";
@@ -91,7 +92,11 @@ function Buttons({ act, state, start, goOn, stop }: Props) {
 function Progress({ state }: { state: BulkState }) {
   const { done, of, failed } = state.progress.value;
   const isStopped = state.phase.value === "stopped";
-  const refused = failed.length > 0 ? `, ${failed.length} refused` : "";
+  const silent = failed.filter(({ error }) => error instanceof UnreachableError).length;
+  const refusals = failed.length - silent;
+  const refused =
+    (refusals > 0 ? `, ${refusals} refused` : "") +
+    (silent > 0 ? `, ${silent} without an answer: look whether it has been done` : "");
   return (
     <>
       <p role="status">
