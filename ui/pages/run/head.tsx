@@ -107,7 +107,9 @@ function Reason({ run }: { run: RunStatus }) {
     ask: (signal) => ask("explainRun", { path: { id: run.id } }, signal),
   });
   if (why.value === undefined) return <Trouble error={why.error} again={why.again} />;
-  const { reason, next, chain } = why.value;
+  const { reason, next } = why.value;
+  // The state of the run itself stands above.
+  const chain = why.value.chain.filter(({ what }) => what !== `run ${run.id}`);
   return (
     <section class="why" aria-label="Why, and what comes next">
       <p>{reason.text}</p>

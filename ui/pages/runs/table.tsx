@@ -174,7 +174,7 @@ function Reason({ run, queue: { first, isCut } }: { run: string; queue: Queue })
   }
   const { reason, next } = queued;
   return (
-    <p class="reason">
+    <p class="reason" title={`${reason.text}; next: ${next.action}`}>
       {reason.text}; next: {next.action}
       {next.at !== null && (
         <>
