@@ -44,7 +44,7 @@ function Hours({ hours, isTable }: { hours: readonly HourOfEnds[]; isTable: bool
   return (
     <>
       <p>
-        {endsText(sumOfHours(hours))}{" "}
+        {endsText(sumOfHours(hours))} <small>(counted once a minute)</small>{" "}
         <Choice to={{ ended: isTable ? undefined : "table" }}>
           {isTable ? "As a picture" : "As a table"}
         </Choice>
