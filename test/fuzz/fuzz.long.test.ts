@@ -193,8 +193,9 @@ function withoutSuccess(): string[] {
   // runs, are good once or for a while: `test/edge/oidc-runs.test.ts` has them.
   // So are secrets of an attempt that is about to start: `test/objects/secrets.test.ts`.
   // Only an operator can put an archive of Node into the bucket: `test/edge/boot.test.ts`.
+  // The workers are self-hosted, and only a provider's machine has a console: `test/objects/console.test.ts`.
   const isElsewhere = ({ name }: { name: string }) =>
-    / \/(v1\/oidc\/|v1\/hosts\/\{worker\}\/secrets|node\/)/.test(name);
+    / \/(v1\/oidc\/|v1\/hosts\/\{worker\}\/secrets|v1\/workers\/\{id\}\/console|node\/)/.test(name);
   return doc.operations
     .filter((one) => !taken.includes(one) && !("101" in one.answers) && !isElsewhere(one))
     .map(({ name }) => name);
