@@ -9,7 +9,7 @@ import { numberedRowsOf, numbersOf, rowsOf, rowTops, scrollBy, scrollTo, statusO
 
 /** Writes numbered lines for as long as it runs. */
 const COUNTING = "i=0; while :; do i=$((i+1)); echo line $i; sleep 0.05; done";
-/** Output is stored in rows of this size, whose lines have been counted. */
+/** Output is stored in rows of at most this size, whose lines have been counted. */
 const ROW_BYTES = 4 * 1024 * 1024;
 
 describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
@@ -167,14 +167,11 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     expect(await page.locator(".log-row").count()).toBeLessThan(300);
     // What is read next is a range of at most a mebibyte; and once, to count lines, the rest of a stored row.
     const ranges = spans.slice(1).map((span) => /^bytes=(\d+)-(\d+)$/.exec(span)?.slice(1).map(Number));
-    const lengths = ranges.map(([from = 0, to = 0] = []) => ({ from, length: to + 1 - from }));
+    const lengths = ranges.map(([from = 0, to = 0] = []) => ({ length: to + 1 - from }));
     const others = lengths.filter(({ length }) => length !== 1024 * 1024);
     expect(lengths.length).toBeGreaterThan(others.length);
     expect(others.length).toBeLessThanOrEqual(1);
-    for (const { from, length } of others) {
-      expect(from % ROW_BYTES).toBe(0);
-      expect(length).toBeLessThan(ROW_BYTES);
-    }
+    for (const { length } of others) expect(length).toBeLessThan(ROW_BYTES);
     await close();
   });
 

@@ -18,7 +18,8 @@ export function LastErrors({ name }: { name: LogName }) {
   if (value.length === 0) return null;
   return (
     <section class="last-errors" aria-label="The last lines of stderr">
-      <a href={withQuery({ tab: "log", stream: "stderr", b: undefined, l: undefined })}>stderr</a> ends with:
+      stderr ends with this (
+      <a href={withQuery({ tab: "log", stream: "stderr", b: undefined, l: undefined })}>all of stderr</a>):
       <pre>{value.join("\n")}</pre>
     </section>
   );
