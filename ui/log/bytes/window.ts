@@ -1,6 +1,7 @@
 // Which bytes of a log are in memory, and which rows do they have? A window is a value: changes make another.
 import { BLOCK_BYTES, type Block, blockOf, blockStart } from "./block.ts";
 import { joined } from "./joined.ts";
+import { countOf } from "./sorted.ts";
 
 /** How many bytes of a log are kept in memory (ui.md#d6). */
 export const MAX_WINDOW_BYTES = 32 * 1024 * 1024;
@@ -52,7 +53,7 @@ export function rowAt(window: LogWindow, offset: number): number {
   const block = blocks[index];
   const last = Math.max(0, rowCount(window) - 1);
   if (block === undefined) return last;
-  return Math.min(last, (endsBefore[index] ?? 0) + countUpTo(block.ends, offset - block.from));
+  return Math.min(last, (endsBefore[index] ?? 0) + countOf(block.ends, (end) => end <= offset - block.from));
 }
 
 /**
@@ -177,7 +178,7 @@ function newlinesUpTo(blocks: readonly Block[], at: number): number {
   let count = 0;
   for (const { from, ends, isCut } of blocks) {
     if (from >= at) break;
-    if (!isCut) count += countUpTo(ends, at - from);
+    if (!isCut) count += countOf(ends, (end) => end <= at - from);
   }
   return count;
 }
@@ -208,18 +209,6 @@ function blockOfEnd(endsBefore: readonly number[], row: number): number {
     const middle = Math.floor((low + high) / 2);
     if ((endsBefore[middle + 1] ?? 0) > row) high = middle;
     else low = middle + 1;
-  }
-  return low;
-}
-
-/** How many of the sorted numbers are at most this one. */
-function countUpTo(sorted: Uint32Array, most: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if ((sorted[middle] ?? 0) <= most) low = middle + 1;
-    else high = middle;
   }
   return low;
 }

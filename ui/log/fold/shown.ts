@@ -1,4 +1,5 @@
 // Which rows of a document are shown when groups are folded, and which number has each of them then?
+import { countOf } from "../bytes/sorted.ts";
 import type { Folds } from "./groups.ts";
 
 /** Rows of a document without those that are folded. */
@@ -44,17 +45,4 @@ export function stretchesOf(shown: ShownRows, { from, to }: { from: number; to: 
     else stretches.push({ from: place, to: place + 1 });
   }
   return stretches;
-}
-
-/** How many items at the beginning of a sorted list are so. */
-function countOf<T>(items: readonly T[], isSo: (item: T) => boolean): number {
-  let low = 0;
-  let high = items.length;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const item = items[middle];
-    if (item !== undefined && isSo(item)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -1,4 +1,5 @@
 // What does a text show without its escape sequences, and where was each of its characters before?
+import { countOf } from "../bytes/sorted.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
@@ -23,17 +24,5 @@ export function withoutEscapes(text: string): Shown {
     skipped.push(sum);
     return "";
   });
-  return { shown, originOf: (at) => at + (skipped[countUpTo(begins, at) - 1] ?? 0) };
-}
-
-/** How many of the sorted numbers are at most this one. */
-function countUpTo(sorted: readonly number[], most: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if ((sorted[middle] ?? 0) <= most) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return { shown, originOf: (at) => at + (skipped[countOf(begins, (begin) => begin <= at) - 1] ?? 0) };
 }

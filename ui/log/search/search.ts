@@ -1,5 +1,6 @@
 // How far has a search come, and what did it find?
 import { formatSize } from "../../../src/shared/size.ts";
+import { joined } from "../bytes/joined.ts";
 import type { Hit, Needle } from "./needle.ts";
 
 /** So many hits can be visited. Others are counted. */
@@ -46,7 +47,7 @@ export function newSearch(from: number): Search {
  * hit is counted twice or cut in two.
  */
 export function searched(search: Search, needle: Needle, bytes: Uint8Array, isLast = false): Search {
-  const text = joined(search.rest, bytes);
+  const text = joined([search.rest, bytes], search.rest.length + bytes.length);
   const base = search.to - search.rest.length;
   const whole = isLast ? text.length : endOfLines(text);
   const isCut = !isLast && whole === text.length && text.at(-1) !== NEWLINE;
@@ -91,12 +92,4 @@ export function nextHit({ hits }: Pick<Results, "hits">, offset: number, step: 1
 function endOfLines(text: Uint8Array): number {
   const end = text.lastIndexOf(NEWLINE) + 1;
   return text.length - end > MAX_OVERLAP ? text.length : end;
-}
-
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  if (one.length === 0) return other;
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
 }
