@@ -17,6 +17,7 @@ import {
 import { until } from "../local/support/scratch.ts";
 import { leftOf } from "../local/support/up-process.ts";
 import { Chance } from "../sim/rng.ts";
+import { acceptedOf, asIfAccepted } from "./support/refused.ts";
 
 // The whole group of `drover up` is killed with SIGKILL at random moments, again and again, while runs go on
 // and commands are attached to them. DROVER_CRASH_ROUNDS=100 plays longer; DROVER_SEED=7 chooses the
@@ -137,12 +138,14 @@ test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed
   for (const [id, [state, exitCode]] of Object.entries(ends)) {
     const status = await up.json(200, "GET", `/v1/runs/${id}?wait=30s&state=done`);
     expect(status, `${id}, seed ${SEED}`).toMatchObject({ state });
-    expect(status.placements.length).toBe(["hopeless", "after-none"].includes(id) ? 0 : 1);
+    expect(acceptedOf(status).length).toBe(["hopeless", "after-none"].includes(id) ? 0 : 1);
     if (exitCode !== null) expect(status.exitCode).toBe(exitCode);
   }
   // Nothing was started twice, and no machine was taken for lost or bought in another's place.
   for (const name of readdirSync(effects)) {
-    expect(readFileSync(join(effects, name), "utf8")).toBe(`${name}/main/1.1\n`);
+    const begun = readFileSync(join(effects, name), "utf8");
+    const run = await up.json(200, "GET", `/v1/runs/${name}`);
+    expect(asIfAccepted(run, begun), JSON.stringify(run.placements)).toBe(`${name}/main/1.1\n`);
   }
   const { items } = await up.json(200, "GET", "/v1/workers?limit=1000");
   expect(items).toMatchObject([{ state: "idle" }]);
