@@ -67,8 +67,8 @@ describe.each(PHASES)("a group $at goes on and ends as if nothing had been", (ph
     expect(played.run).toMatchObject(phase.end);
     expect(played.marks).toEqual(phase.marks);
     const { run, events } = undisturbed.get(phase);
-    expect(played.run).toEqual(run);
-    expect(played.events).toEqual(events);
+    expect(played.run, `undisturbed: ${JSON.stringify(run)}`).toEqual(run);
+    expect(played.events, `undisturbed: ${JSON.stringify(events)}`).toEqual(events);
   });
 });
 

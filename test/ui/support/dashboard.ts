@@ -59,8 +59,10 @@ export async function startDashboard(allowed: Allowed = {}): Promise<Dashboard> 
     const asked: string[] = [];
     page.on("pageerror", (error) => faults.push(String(error)));
     page.on("console", (message) => {
-      // A refusal is an answer like others, which the browser reports by itself.
-      if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) faults.push(message.text());
+      // A refusal is an answer like others, which the browser reports by itself. So is 503 on a busy machine,
+      // after which the page asks again.
+      const isRefusal = /status of (4\d\d|503)/.test(message.text());
+      if (message.type() === "error" && !isRefusal) faults.push(message.text());
     });
     page.on("request", (request) => asked.push(request.url().slice(server.url.length)));
     await page.goto(`${server.url}${path}`);
@@ -70,7 +72,7 @@ export async function startDashboard(allowed: Allowed = {}): Promise<Dashboard> 
       asked,
       async close() {
         await context.close();
-        expect(faults).toEqual([]);
+        expect(faults, faults.join("; ")).toEqual([]);
       },
     };
   };
