@@ -28,9 +28,7 @@ export function base64Url(base64: string): string {
 
 /** HMAC-SHA256 of concatenated texts, in base64. */
 export function mac(key: Key, ...texts: string[]): string {
-  const hmac = createHmac("sha256", key);
-  for (const text of texts) hmac.update(text);
-  return hmac.digest("base64");
+  return createHmac("sha256", key).update(texts.join("")).digest("base64");
 }
 
 /** Whether two texts are equal, in constant time. */

@@ -1,7 +1,7 @@
 import type { Json } from "../../edge/support/edge.ts";
 
-// A worker that has not heard its machine for a while refuses a run, which is then placed again under the next
-// epoch (workers.md#report-6). On a busy machine that can happen to any run, and nothing was started by it.
+// A worker that has not heard its machine for a while refuses a run, which is then placed again under the
+// next epoch (workers.md#report-6). On a busy machine that can happen to any run, and starts nothing.
 
 /** The placements of a run that its worker did not refuse. */
 export function acceptedOf({ placements }: Json): Json[] {

@@ -74,6 +74,8 @@ export class Packing {
   readonly #ready: Machine[][] = [];
   readonly #coming: Machine[][] = [];
   readonly #workers = new Map<string, Machine>();
+  /** The protocol version of the oldest agent. */
+  #oldest = Number.POSITIVE_INFINITY;
   readonly #rules: PackingRules;
   readonly #unfit: Misses;
   readonly #hopeless: Misses;
@@ -87,6 +89,7 @@ export class Packing {
   add(machine: Machine): void {
     this.#order.set(machine, this.#machines.length);
     this.#machines.push(machine);
+    this.#oldest = Math.min(this.#oldest, machine.protocol);
     if (machine.worker !== null) this.#workers.set(machine.worker, machine);
     this.#shelve(machine);
     this.#unfit.clear();
@@ -138,6 +141,7 @@ export class Packing {
 
   /** Whether any machine has room for the run, but its agent is too old for the run. */
   hasTooOld(run: RunRow): boolean {
+    if (this.#oldest >= run.protocol) return false;
     return this.#machines.some(
       (one) => one.slots >= 1 && this.#hasRoom(one, one.free, run) && isTooOld(one, run),
     );

@@ -4,6 +4,7 @@ import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { ReadonlyRows } from "../../rows.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
+import type { Refusals } from "./alike.ts";
 import type { Held, Limits } from "./limits.ts";
 import type { Packing } from "./packing.ts";
 
@@ -78,8 +79,10 @@ export interface Plan {
   places: { run: RunRow; worker: string }[];
   /** The machines to create. */
   creates: Offer[];
-  /** By run: why it waits. */
-  waits: Map<string, Wait>;
+  /** Each run that waits, and why. */
+  waiting: [run: string, wait: Wait][];
+  /** The same by run, for readers: to decide, a pool needs none of it. */
+  readonly waits: Map<string, Wait>;
   /**
    * The first run that found no room, and the worker reserved for it (null: no existing worker is reserved).
    * `evict`: this worker's machine could never hold the run. The machine stops when it is idle, so that
@@ -121,4 +124,10 @@ export interface Pass {
   awaited: Set<string>;
   /** Whether the plan creates a machine. */
   asked: boolean;
+  /** How often the walk has placed a run, or reserved or requested anything. */
+  step: number;
+  /** Runs submitted until then have waited so long that dearer machines may be requested for them. */
+  impatientUntil: Instant;
+  /** Why runs were refused, by whether they have waited so long. */
+  refusals: { patient: Refusals<Wait>; impatient: Refusals<Wait> };
 }

@@ -6,20 +6,21 @@ import { PROTOCOL } from "../../../shared/compat.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
-import { resourcesOfType } from "../../spec.ts";
-import { isOpenTo, isOutOfUse, keepsMachinesApart } from "../projects.ts";
+import { isOpenTo, isOutOfUse } from "../projects.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
 import { priceOfRow } from "../read/money.ts";
 import { capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import { runToOutlive } from "../rows/replaced.ts";
 import { byQueueOrder } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
+import { likenessOf, Refusals } from "./alike.ts";
 import { asksKey, suits } from "./asks.ts";
 import { eligibleOffers, mayUseGpus, offersOf, type TwinRule, undersizedTypes } from "./eligible.ts";
 import { knownMemory } from "./learned.ts";
-import { type Ground, type Held, Limits, nearer, usageOf } from "./limits.ts";
+import { type Held, Limits, nearer, usageOf } from "./limits.ts";
 import { byAge, type Machine, Packing } from "./packing.ts";
 import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass.ts";
+import { groundOf, makeOwnRoom, makeRoom, noteReserved, reserve, reserveLeastUsed } from "./room.ts";
 import { leavesUntil } from "./times.ts";
 
 /**
@@ -33,9 +34,9 @@ import { leavesUntil } from "./times.ts";
  * decisions/pool.md#d20).
  */
 export function plan(state: Configured, now: Instant): Plan {
-  const pass = openPass(state, now);
-  const result = walk(pass, state.memo.index.queue);
-  keepMinimum(pass, now, result);
+  const result = emptyPlan(openPass(state, now));
+  walk(result, state.memo.index.queue);
+  keepMinimum(now, result);
   return result;
 }
 
@@ -49,7 +50,9 @@ export function plan(state: Configured, now: Instant): Plan {
 export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
   if (pass.asked || (pass.lastReserved !== null && byQueueOrder(pass.lastReserved, run) > 0))
     return undefined;
-  return walk(pass, [run]);
+  const result = emptyPlan(pass);
+  walk(result, [run]);
+  return result;
 }
 
 function openPass(state: ReadonlyConfigured, now: Instant): Pass {
@@ -81,6 +84,9 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
     lastReserved: null,
     awaited: new Set(),
     asked: false,
+    step: 0,
+    impatientUntil: now - durationMs(config.spotPatience),
+    refusals: { patient: new Refusals(), impatient: new Refusals() },
   };
 }
 
@@ -116,18 +122,46 @@ export function haveGpus(workers: readonly WorkerRow[]): boolean {
   return workers.some(({ resources, type }) => (resources ?? type).gpus > 0);
 }
 
-function walk(pass: Pass, queue: RunRow[]): Plan {
-  const result: Plan = { places: [], creates: [], waits: new Map(), reserved: null, pass };
+function emptyPlan(pass: Pass): Plan {
+  const waiting: Plan["waiting"] = [];
+  return {
+    places: [],
+    creates: [],
+    waiting,
+    get waits() {
+      return new Map(waiting);
+    },
+    reserved: pass.reserved,
+    pass,
+  };
+}
+
+/** Adds what is decided on these runs, in this order. */
+function walk(result: Plan, queue: Iterable<RunRow>): void {
+  const { pass } = result;
   for (const run of queue) {
-    const verdict = placeOrWait(pass, run);
+    const verdict = verdictOn(pass, run);
     if ("worker" in verdict) {
       result.places.push({ run, worker: verdict.worker });
       continue;
     }
-    result.waits.set(run.run, verdict.wait);
+    result.waiting.push([run.run, verdict.wait]);
     if (verdict.create !== undefined) result.creates.push(verdict.create);
   }
-  return { ...result, reserved: pass.reserved };
+  result.reserved = pass.reserved;
+}
+
+/** Decides on a run, or repeats what was decided on an equal run if that would be decided again. */
+function verdictOn(pass: Pass, run: RunRow): Verdict {
+  const likeness = likenessOf(run);
+  if (likeness === undefined) return placeOrWait(pass, run);
+  const refusals = isImpatient(pass, run) ? pass.refusals.impatient : pass.refusals.patient;
+  const { step } = pass;
+  const known = refusals.of(likeness, step);
+  if (known !== undefined) return { wait: known };
+  const verdict = placeOrWait(pass, run);
+  if (pass.step === step && "wait" in verdict) refusals.note(likeness, step, verdict.wait);
+  return verdict;
 }
 
 function placeOrWait(pass: Pass, run: RunRow): Verdict {
@@ -140,6 +174,7 @@ function placeOrWait(pass: Pass, run: RunRow): Verdict {
   const found = pass.packing.bestFitting(run);
   if (found === undefined) return requestMachine(pass, run);
   pass.packing.occupy(found, run);
+  pass.step += 1;
   if (found.ready && found.worker !== null) return { worker: found.worker };
   noteReserved(pass, run, found);
   if (found.worker === null) return { wait: { code: "machine_asked" } };
@@ -148,26 +183,19 @@ function placeOrWait(pass: Pass, run: RunRow): Verdict {
   return { wait: { code: "machine_booting", worker: found.worker } };
 }
 
-function noteReserved(pass: Pass, run: RunRow, { worker }: Machine): void {
-  pass.lastReserved = run;
-  if (worker !== null) pass.awaited.add(worker);
-}
-
 /** Why a run waits that a quota, a budget or the limit of its array holds back. */
 function heldWait(held: Held): Wait {
   if (held.limit === "maxParallel") return { code: "max_parallel", held };
   return { code: held.limit === "budget" ? "budget" : "project_quota", held };
 }
 
-/** The part of a new machine on which limits depend. */
-function groundOf({ type }: Offer): Ground {
-  return { project: null, isProvided: true, price: type.price ?? null, has: resourcesOfType(type) };
+/** When the on-demand twins of preemptible types may be created for a run (clouds.md#twins). */
+function twinRule(pass: Pass, run: RunRow): TwinRule {
+  return { isImpatient: isImpatient(pass, run), isHeld: (offer) => isHeldOff(pass, offer) };
 }
 
-/** When the on-demand twins of preemptible types may be created for a run (clouds.md#twins). */
-function twinRule(pass: Pass, { submittedAt }: RunRow): TwinRule {
-  const isImpatient = pass.now >= submittedAt + durationMs(pass.config.spotPatience);
-  return { isImpatient, isHeld: (offer) => isHeldOff(pass, offer) };
+function isImpatient({ impatientUntil }: Pass, { submittedAt }: RunRow): boolean {
+  return submittedAt <= impatientUntil;
 }
 
 function isHeldOff({ gate }: Pass, offer: Offer): boolean {
@@ -209,6 +237,7 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
     noteReserved(pass, run, machine);
     gate.take(offer);
     pass.asked = true;
+    pass.step += 1;
     return { wait: { code: "machine_asked", type: name }, create: offer };
   }
   if (packing.hasTooOld(run)) return { wait: { code: "agent_too_old" } };
@@ -229,71 +258,6 @@ function whyNoType(pass: Pass, run: RunRow): "self_hosted_only" | "less_memory" 
   if (pass.config.provider.kind === "none") return "no_workers";
   const isShort = pass.undersized.some(({ room }) => accommodates(room, run.resources));
   return isShort ? "less_memory" : "no_type";
-}
-
-/**
- * Reserves a machine for the first run that found no room. Of the machines that could hold the run when
- * empty, the machine with the fewest runs is chosen. No later run is placed there, so the machine only gets
- * emptier.
- */
-function reserve(pass: Pass, run: RunRow): string | null {
-  if (pass.reserved !== null) return null;
-  const machine = pass.packing.soonestFree(run);
-  if (machine === undefined) return null;
-  pass.packing.close(machine);
-  pass.reserved = { run: run.run, worker: machine.worker };
-  noteReserved(pass, run, machine);
-  return machine.worker;
-}
-
-/**
- * Makes room for a run that no present machine could ever hold, if `maxInstances` or a quota of the provider
- * is reached. The least used machine takes no later runs and stops when it is idle, even if `minInstances`
- * would keep it (pool.md#making-room). Otherwise small runs or `minInstances` could keep the run waiting
- * forever (decisions/pool.md#d20). If a machine is already leaving, the run waits for this machine, and
- * nothing is reserved for later runs.
- */
-function makeRoom(pass: Pass, run: RunRow, offer: Offer): void {
-  const kind = `${offer.name}@${offer.zone}`;
-  if (pass.reserved !== null || pass.roomless.has(kind)) return;
-  const mayLeave = pass.gate.filledBy(offer);
-  if (mayLeave === null) return;
-  if (pass.isAnyLeaving(mayLeave)) pass.reserved = { run: run.run, worker: null };
-  else if (!reserveLeastUsed(pass, run, mayLeave, true)) pass.roomless.add(kind);
-  if (pass.reserved !== null) pass.lastReserved = run;
-}
-
-/**
- * Makes room for a run that no machine of its project could ever hold, if only the quotas of the project keep
- * it from another machine: the least used machine of the project leaves (projects.md#room-within-a-quota).
- */
-function makeOwnRoom(pass: Pass, run: RunRow): void {
-  const { config, gate, limits, roomless } = pass;
-  const key = `of ${run.project}`; // no name of a type has a space
-  if (pass.reserved !== null || roomless.has(key) || !keepsMachinesApart(config)) return;
-  const isOwn: MayLeave = (row) => row.kind === "cloud" && row.project === run.project;
-  const isPossible = eligibleOffers(config, run, pass.offers).some((offer) => {
-    const blocked = gate.why(offer);
-    const isOpen = blocked === null || blocked.code === "max_instances";
-    return isOpen && limits.mayReplace(run, groundOf(offer));
-  });
-  if (!isPossible || pass.packing.soonestFree(run) !== undefined || pass.isAnyLeaving(isOwn)) return;
-  if (reserveLeastUsed(pass, run, isOwn, true)) pass.lastReserved = run;
-  else roomless.add(key);
-}
-
-/**
- * Of the machines that may leave, reserves the least used machine. `evict`: the machine must stop. Returns
- * false if no machine was reserved. While a machine is tried despite a quota, the machine that must leave if
- * the trial fails is reserved without `evict`. Otherwise the runs that each trial lets onto this machine
- * would keep it busy forever.
- */
-function reserveLeastUsed(pass: Pass, run: RunRow, mayLeave: MayLeave, evict = false): boolean {
-  const machine = pass.reserved === null ? pass.packing.leastUsed(mayLeave) : undefined;
-  if (machine === undefined) return false;
-  pass.packing.close(machine);
-  pass.reserved = { run: run.run, worker: machine.worker, ...(evict ? { evict } : {}) };
-  return true;
 }
 
 function slotsOf(maxRunsPerInstance: number): number {
@@ -338,7 +302,8 @@ function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
 }
 
 /** Creates machines of the cheapest possible types until there are `minInstances`. */
-function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
+function keepMinimum(now: Instant, result: Plan): void {
+  const { pass } = result;
   const { config } = pass;
   if (config.minInstances === 0) return;
   let kept = keptInstances(pass, now) + result.creates.length;
