@@ -72,6 +72,21 @@ function climbsLate(path: string): boolean {
   return down >= 0 && parts.indexOf("..", down) >= 0;
 }
 
+/** Whether an entry is a directory, also in the old GNU format for dumps. */
+export function isDirectory({ type }: Pick<ArchiveEntry, "type">): boolean {
+  return type === "Directory" || type === "GNUDumpDir";
+}
+
+/** Where the target of a symbolic link is, if no part of the path to it is another link. */
+export function wayOf(path: string, target: string): string {
+  const way = namesOf(path).slice(0, -1);
+  for (const name of namesOf(target)) {
+    if (name === "..") way.pop();
+    else way.push(name);
+  }
+  return way.join("/");
+}
+
 function parentOf(path: string): string {
   const parts = namesOf(path).slice(0, -1);
   return parts.length === 0 ? "." : parts.join("/");
