@@ -63,7 +63,8 @@ export class Modes {
     const directories = [...this.#directories].sort(([a], [b]) => (a < b ? 1 : -1));
     const turns = new Turns(signal);
     for (const [path, mode] of [...this.#files, ...directories]) {
-      await turns.next();
+      const wait = turns.next();
+      if (wait !== undefined) await wait;
       setMode(join(root, path), mode);
     }
   }

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { packBounds } from "../../archive/bounds.ts";
 import { ArchiveFault, isOfSystem } from "../../archive/faults.ts";
 import { pack } from "../../archive/pack.ts";
+import type { Found } from "../../archive/walk.ts";
 import type { Client } from "../../client/client.ts";
 import type { Stored } from "../../client/snapshots.ts";
 import { MAX_SNAPSHOT_BYTES } from "../../src/shared/limits.ts";
@@ -27,9 +28,9 @@ export async function uploadDirectory(io: Io, client: Client, directory: string)
   const work = watchWork(io, () => text);
   try {
     return await withScratchFile(async (file, signal) => {
-      const files: string[] = [];
-      for await (const path of filesToSend(root, signal)) {
-        files.push(path);
+      const files: Found[] = [];
+      for await (const found of filesToSend(root, signal)) {
+        files.push(found);
         text = `Looking for the files of ${shown}: ${files.length} so far`;
       }
       if (files.length === 0) throw nothingToSend(directory);
