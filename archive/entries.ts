@@ -13,6 +13,9 @@ const MAX_LEVELS = 1_024;
 const MAX_PATH_CHARS = 4_096;
 const MAX_NAME_CHARS = 255;
 
+/** A path that is safe at a glance, as nearly all are: no name in it begins with a dot, or is odd. */
+const ORDINARY = /^[\w@+-][\w@+.-]*(?:\/[\w@+-][\w@+.-]*)*\/?$/;
+
 const PLAIN = new Set(["File", "OldFile", "ContiguousFile", "Directory", "GNUDumpDir"]);
 
 /**
@@ -23,6 +26,8 @@ const PLAIN = new Set(["File", "OldFile", "ContiguousFile", "Directory", "GNUDum
  * stayed inside, but leads out.
  */
 export function entryFault({ path, type, linkpath = "" }: ArchiveEntry): string | undefined {
+  if (linkpath === "" && PLAIN.has(type) && path.length <= MAX_NAME_CHARS && ORDINARY.test(path))
+    return undefined;
   const long = [path, linkpath].find(isTooLong);
   if (long !== undefined) return `"${long.slice(0, MAX_NAME_CHARS)}…" is longer than any file system allows`;
   const fault = pathFault(path) ?? pathFault(linkpath);

@@ -6,6 +6,7 @@ import { openDecompressed } from "./gzip/compression.ts";
 import { Modes } from "./modes.ts";
 import { Placer } from "./placer.ts";
 import { ALL_ENTRIES, type EntryFilter } from "./result.ts";
+import { BLOCK_BYTES } from "./tar/fields.ts";
 import { type TarEntry, TarReader, type TarSink } from "./tar/reader.ts";
 
 /** How much an archive may contain. */
@@ -31,7 +32,6 @@ export interface UnpackResult {
 const MAX_SKIPPED_SHOWN = 10;
 
 /** An archive ends with at least two blocks of zeros. */
-const BLOCK_BYTES = 512;
 const END_BYTES = 2 * BLOCK_BYTES;
 
 /** The most bytes that an entry adds to its content: headers, long names, padding. */
@@ -110,7 +110,7 @@ async function survey(
 
 /** A path that goes up would have to be followed through directories that others can replace. */
 function detourOf({ path }: TarEntry): string | undefined {
-  return namesOf(path).includes("..") ? `"${path}" goes up on its way` : undefined;
+  return path.includes("..") && namesOf(path).includes("..") ? `"${path}" goes up on its way` : undefined;
 }
 
 /** Passes the entries of the archive to a sink, and turns errors of the archive into faults. */

@@ -1,16 +1,20 @@
 // How does the header of an entry begin that entry in an archive?
 import { Header, Pax } from "tar";
 
-const BLOCK_BYTES = 512;
-/** Where the fields of a header are (POSIX `ustar`), and their lengths. */
-const PATH = { at: 0, bytes: 100 };
-const MODE = { at: 100, bytes: 8 };
-const SIZE = { at: 124, bytes: 12 };
-const MTIME = { at: 136, bytes: 12 };
-const CHECKSUM = { at: 148, bytes: 8 };
-const TYPE_AT = 156;
-const TARGET = { at: 157, bytes: 100 };
-const TYPES = { File: "0", Link: "1", SymbolicLink: "2", Directory: "5" } as const;
+import {
+  BLOCK_BYTES,
+  CHECKSUM,
+  checksumOf,
+  type Field,
+  MODE,
+  MTIME,
+  PATH,
+  SIZE,
+  TARGET,
+  TYPE_AT,
+  TYPES,
+} from "./fields.ts";
+
 const MAX_NUMBER = 0o77777777777;
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
@@ -28,8 +32,6 @@ export interface EntryHeader {
 
 /** The fields that are the same in each header, as the library writes them. */
 const TEMPLATE = libraryHeader({ path: "", type: "File", mode: 0, mtime: 0 }).block;
-/** Sum of the bytes of a checksum while it is computed: blanks. */
-const CHECKSUM_BLANKS = 8 * 0x20;
 const scratch = Buffer.alloc(BLOCK_BYTES);
 
 /**
@@ -47,7 +49,7 @@ export function headerOf(entry: EntryHeader): Buffer {
   writeOctal(MTIME, mtime);
   scratch.write(TYPES[type], TYPE_AT, "latin1");
   scratch.write(linkpath, TARGET.at, "latin1");
-  writeOctal(CHECKSUM, checksum());
+  writeOctal(CHECKSUM, checksumOf(scratch));
   return scratch;
 }
 
@@ -59,17 +61,10 @@ function isUsual({ path, mtime, linkpath = "", size = 0 }: EntryHeader): boolean
   );
 }
 
-function writeOctal({ at, bytes }: typeof MODE, value: number): void {
+function writeOctal({ at, bytes }: Field, value: number): void {
   const digits = value.toString(8);
   const text = digits.length === bytes - 1 ? digits : `${digits.padStart(bytes - 2, "0")} `;
   scratch.write(`${text}\0`, at, "latin1");
-}
-
-function checksum(): number {
-  let sum = CHECKSUM_BLANKS;
-  for (let at = 0; at < CHECKSUM.at; at += 1) sum += scratch[at] ?? 0;
-  for (let at = CHECKSUM.at + CHECKSUM.bytes; at < BLOCK_BYTES; at += 1) sum += scratch[at] ?? 0;
-  return sum;
 }
 
 function extended(entry: EntryHeader): Buffer {

@@ -17,9 +17,9 @@ import { entryFault } from "../entries.ts";
 import { ArchiveFault } from "../faults.ts";
 import type { Pieces } from "../gzip/pieces.ts";
 import type { Found } from "../walk.ts";
+import { BLOCK_BYTES } from "./fields.ts";
 import { type EntryHeader, headerOf } from "./header.ts";
 
-const BLOCK_BYTES = 512;
 const ZEROS = Buffer.alloc(2 * BLOCK_BYTES);
 /** A file of at most this size is read at once, without waiting. */
 const SMALL_BYTES = 64 * 1024;

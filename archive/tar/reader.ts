@@ -1,9 +1,10 @@
 // Which entries does a tar archive have, in whatever parts its bytes arrive?
-import { Header, Pax } from "tar";
+import { Pax } from "tar";
 import type { ArchiveEntry } from "../entries.ts";
 import { ArchiveFault } from "../faults.ts";
+import { asPax, type Decoded, damaged, decodeHeader, type Extension } from "./decode.ts";
+import { BLOCK_BYTES } from "./fields.ts";
 
-const BLOCK_BYTES = 512;
 /** The longest extended header that is read. It has a path, a target and a few numbers. */
 const MAX_EXTENDED_BYTES = 1024 * 1024;
 /** Entries without a file: the name of a volume, the access rights of Solaris. */
@@ -27,8 +28,6 @@ export interface TarSink {
   content(bytes: Buffer): void;
   end(): void;
 }
-
-type Extension = Partial<Pick<Pax, "path" | "linkpath" | "size" | "mode" | "mtime">>;
 
 /** What the content of the present entry is for. */
 type Content = "of the archive" | "skipped" | { extends: string; parts: Buffer[] };
@@ -109,16 +108,14 @@ export class TarReader {
   }
 
   #header(bytes: Buffer, at: number): void {
-    const header = decode(bytes, at, this.#next, this.#all);
-    if (header.nullBlock) {
+    const header = decodeHeader(bytes, at, this.#next, this.#all);
+    if (header === "zeros") {
       this.#zeroBlocks += 1;
       return;
     }
     this.#zeroBlocks = 0;
-    const { size = 0, type } = header;
-    const path = this.#next?.path ?? header.path;
-    const linkpath = this.#next?.linkpath ?? header.linkpath;
-    checkHeader(header, path, linkpath, size);
+    const { type, path = "", linkpath, size = 0, mode, mtime } = header;
+    checkHeader(header);
     this.#contentLeft = size;
     this.#paddingLeft = -size & (BLOCK_BYTES - 1);
     if (EXTENDED.has(type) || LONG_PATHS.has(type) || type === LONG_TARGET) {
@@ -133,7 +130,7 @@ export class TarReader {
       return;
     }
     this.#content = "of the archive";
-    this.#sink.begin({ path: path ?? "", type, linkpath, size, mode: header.mode, mtime: header.mtime });
+    this.#sink.begin({ path, type, linkpath, size, mode, mtime });
     if (size === 0) this.#sink.end();
   }
 
@@ -145,35 +142,12 @@ export class TarReader {
   }
 }
 
-function decode(bytes: Buffer, at: number, next: Extension | undefined, all: Extension | undefined): Header {
-  try {
-    return new Header(bytes, at, asPax(next), asPax(all));
-  } catch (error) {
-    throw damaged(error instanceof Error ? error.message : String(error));
-  }
-}
-
-function checkHeader(
-  { cksumValid, type }: Header,
-  path: string | undefined,
-  linkpath: string | undefined,
-  size: number,
-): void {
-  if (!cksumValid) throw damaged("its checksum is wrong");
+function checkHeader({ type, path, linkpath, size = 0 }: Decoded): void {
   if (path === undefined || path === "") throw damaged("it has no path");
   const isLink = type === "Link" || type === "SymbolicLink";
   if (isLink && !linkpath) throw damaged(`"${path}" is a link without a target`);
   if (!isLink && !EXTENDED.has(type) && linkpath) throw damaged(`"${path}" is no link, but has a target`);
   if (!Number.isSafeInteger(size)) throw damaged(`"${path}" has a size that is no number of bytes`);
-}
-
-function damaged(why: string): ArchiveFault {
-  return new ArchiveFault(`the header of an entry is damaged: ${why}`);
-}
-
-function asPax(extension: Extension | undefined): Pax | undefined {
-  // The library takes the fields that are there; its type demands all of them.
-  return extension as Pax | undefined;
 }
 
 function beforeNul(text: string): string {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { Header, Pax } from "tar";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { decodeHeader } from "../../archive/tar/decode.ts";
 import { type EntryHeader, headerOf } from "../../archive/tar/header.ts";
 
 // A header by our own hand has the bytes of the library's: the name of a snapshot is the digest of its bytes.
@@ -37,4 +38,58 @@ test("a header has the bytes that the library writes, whatever is in it", () => 
     }),
     { numRuns: 2_000 },
   );
+});
+
+describe("a header is read as the library reads it", () => {
+  /** What both say of a block; undefined if it is damaged. */
+  function both(block: Buffer): [ours: object | undefined, library: object | undefined] {
+    const { nullBlock, cksumValid, path, type, linkpath, size, mode, mtime } = new Header(block, 0);
+    const library = cksumValid ? { path, type, linkpath, size, mode, mtime } : undefined;
+    try {
+      const ours = decodeHeader(block, 0, undefined, undefined);
+      return ours === "zeros" ? [{ zeros: true }, { zeros: nullBlock }] : [ours, library];
+    } catch {
+      return [undefined, library];
+    }
+  }
+
+  test("whatever is in it", () => {
+    fc.assert(
+      fc.property(headers, (entry) => {
+        const block = Buffer.from(headerOf(entry)).subarray(-512);
+        const [ours, library] = both(block);
+        expect(ours).toEqual(library);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("also if bytes of it are others, and the sum is right or wrong", () => {
+    // Of owners, devices and other times nothing is read.
+    const field = fc.nat(256).filter((at) => at < 108 || at >= 124);
+    // The library goes on reading a name behind its end if there is a new line.
+    const byte = fc.oneof(fc.nat(255), fc.constantFrom(0, 32, 48, 55)).filter((one) => one !== 10);
+    const changes = fc.array(fc.tuple(field, byte), { maxLength: 4 });
+    fc.assert(
+      fc.property(headers, changes, fc.boolean(), (entry, changed, isSummed) => {
+        const block = Buffer.from(headerOf(entry).subarray(-512));
+        for (const [at, byte] of changed) block[at] = byte;
+        if (isSummed) {
+          block.fill(" ", 148, 156);
+          const sum = block.reduce((all, byte) => all + byte, 0);
+          block.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+        }
+        let expected: [object | undefined, object | undefined];
+        try {
+          expected = both(block);
+        } catch {
+          // The library throws for numbers that are none.
+          expect(() => decodeHeader(block, 0, undefined, undefined)).toThrow("damaged");
+          return;
+        }
+        expect(expected[0]).toEqual(expected[1]);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
 });
