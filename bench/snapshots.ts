@@ -1,5 +1,5 @@
-// `node bench/snapshots.ts`: how long do packing and unpacking take, beside tar and zstd (budgets.md#archives)?
-// Asserts nothing. Defaults: --rounds 5 --files 10000 --mb 200 --disk (a folder in memory).
+// `npm run bench:snapshots`: how long do packing and unpacking take, beside tar (budgets.md#archives)?
+// Asserts nothing. Defaults: -- --rounds 5 --files 10000 --mb 200 --disk (a folder in memory).
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { IN_MEMORY } from "./drover.ts";

@@ -56,13 +56,14 @@ export function decodeHeader(
   };
 }
 
+/** The fault of an archive with such a header. */
 export function damaged(why: string): ArchiveFault {
   return new ArchiveFault(`the header of an entry is damaged: ${why}`);
 }
 
 /**
- * Reads a header as nearly all entries have: a short name in ASCII, plain numbers, a right checksum. Undefined
- * for any other header. The library says the same of it, but takes ten times as long.
+ * Reads a header as nearly all entries have: a short name in ASCII, plain numbers, a right checksum.
+ * Undefined for any other header. The library says the same of it, but takes ten times as long.
  */
 function decodeUsual(bytes: Buffer, at: number): Decoded | undefined {
   const type = USUAL_TYPES.get(bytes[at + TYPE_AT] ?? 0);
@@ -117,6 +118,7 @@ function decodeByLibrary(
   }
 }
 
+/** What extended headers have said, as the library takes it. */
 export function asPax(extension: Extension | undefined): Pax | undefined {
   // The library takes the fields that are there; its type demands all of them.
   return extension as Pax | undefined;

@@ -1,5 +1,5 @@
 // One step of an upload or a download in a process of its own, as a command does it, with what it took.
-// Called by `snapshots.ts`: <step> <directory> <archive>. Prints the milliseconds, by the clock and of processors.
+// `snapshots.ts` calls it: <step> <directory> <archive>. Prints milliseconds, by the clock and of processors.
 import { mkdirSync } from "node:fs";
 import type { Found } from "../../archive/walk.ts";
 
