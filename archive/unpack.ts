@@ -8,6 +8,7 @@ import { Placer } from "./placer.ts";
 import { ALL_ENTRIES, type EntryFilter } from "./result.ts";
 import { BLOCK_BYTES } from "./tar/fields.ts";
 import { type TarEntry, TarReader, type TarSink } from "./tar/reader.ts";
+import { Turns } from "./turns.ts";
 
 /** How much an archive may contain. */
 export interface UnpackBounds {
@@ -33,6 +34,9 @@ const MAX_SKIPPED_SHOWN = 10;
 
 /** An archive ends with at least two blocks of zeros. */
 const END_BYTES = 2 * BLOCK_BYTES;
+
+/** So many bytes are unpacked in one step: some 60 small files. */
+const STEP_BYTES = 64 * 1024;
 
 /** The most bytes that an entry adds to its content: headers, long names, padding. */
 const MOST_AROUND_ENTRY = 16 * 1024;
@@ -117,11 +121,15 @@ function detourOf({ path }: TarEntry): string | undefined {
 async function feed(file: string, sink: TarSink, signal: AbortSignal, bounds: UnpackBounds): Promise<void> {
   const reader = new TarReader(sink);
   const meter = new Meter(bounds);
+  const turns = new Turns(signal);
   try {
     for await (const part of await openDecompressed(file)) {
-      signal.throwIfAborted();
       meter.add(part);
-      reader.write(part);
+      for (let at = 0; at < part.length; at += STEP_BYTES) {
+        const wait = turns.next();
+        if (wait !== undefined) await wait;
+        reader.write(part.subarray(at, at + STEP_BYTES));
+      }
     }
     signal.throwIfAborted();
     // A command that made no file leaves an archive without entries.

@@ -12,7 +12,7 @@ const MAGIC: [Exclude<Compression, "none">, Buffer][] = [
   ["zstd", Buffer.from([0x28, 0xb5, 0x2f, 0xfd])],
 ];
 const LONGEST_MAGIC = 4;
-/** What is read and decompressed at a time: some 200 small files, which are unpacked in one turn. */
+/** What is read and decompressed at a time, on a thread of its own. */
 const PART_BYTES = 256 * 1024;
 
 /** The compression, judged by the first bytes: a file name can be wrong, and a snapshot has no name. */
