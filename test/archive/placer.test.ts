@@ -134,7 +134,7 @@ describe.each([
   });
 });
 
-test("links to links are packed and unpacked, also where the same was unpacked before", async () => {
+test("S8: links to links are packed and unpacked, also where the same was unpacked before", async () => {
   const root = join(dir, "root");
   mkdirSync(join(root, "releases/5/bin"), { recursive: true });
   writeFileSync(join(root, "releases/5/bin/x"), "x");

@@ -68,7 +68,7 @@ const ALL = [".gitignore", ".gitignore", "run.sh", "src/a.txt"];
 const RULES = [".gitignore"];
 const puts = () => bench.plane.seen.filter(({ method }) => method === "PUT").length;
 
-test("a second upload reads the rules and no file, and names the same snapshot", async () => {
+test("S8: a second upload reads the rules and no file, and names the same snapshot", async () => {
   await settled();
   const first = await upload();
   expect(first.opened).toEqual(ALL);
