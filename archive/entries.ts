@@ -13,6 +13,9 @@ const MAX_LEVELS = 1_024;
 const MAX_PATH_CHARS = 4_096;
 const MAX_NAME_CHARS = 255;
 
+/** A path that is safe at a glance, as nearly all are: no name in it begins with a dot, or is odd. */
+const ORDINARY = /^[\w@+-][\w@+.-]*(?:\/[\w@+-][\w@+.-]*)*\/?$/;
+
 const PLAIN = new Set(["File", "OldFile", "ContiguousFile", "Directory", "GNUDumpDir"]);
 
 /**
@@ -23,6 +26,8 @@ const PLAIN = new Set(["File", "OldFile", "ContiguousFile", "Directory", "GNUDum
  * stayed inside, but leads out.
  */
 export function entryFault({ path, type, linkpath = "" }: ArchiveEntry): string | undefined {
+  if (linkpath === "" && PLAIN.has(type) && path.length <= MAX_NAME_CHARS && ORDINARY.test(path))
+    return undefined;
   const long = [path, linkpath].find(isTooLong);
   if (long !== undefined) return `"${long.slice(0, MAX_NAME_CHARS)}…" is longer than any file system allows`;
   const fault = pathFault(path) ?? pathFault(linkpath);
@@ -70,6 +75,21 @@ function climbsLate(path: string): boolean {
   const parts = namesOf(path);
   const down = parts.findIndex((part) => part !== "..");
   return down >= 0 && parts.indexOf("..", down) >= 0;
+}
+
+/** Whether an entry is a directory, also in the old GNU format for dumps. */
+export function isDirectory({ type }: Pick<ArchiveEntry, "type">): boolean {
+  return type === "Directory" || type === "GNUDumpDir";
+}
+
+/** Where the target of a symbolic link is, if no part of the path to it is another link. */
+export function wayOf(path: string, target: string): string {
+  const way = namesOf(path).slice(0, -1);
+  for (const name of namesOf(target)) {
+    if (name === "..") way.pop();
+    else way.push(name);
+  }
+  return way.join("/");
 }
 
 function parentOf(path: string): string {

@@ -14,3 +14,14 @@ export function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
 export function isSystemError(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && "code" in error && codes.some((code) => code === error.code);
 }
+
+/**
+ * The error of a call for a file that was named through a descriptor, with the file's real path in it: the
+ * other name tells a reader nothing. Any other error stays what it is.
+ */
+export function withPath(error: unknown, path: string): unknown {
+  if (!isOfSystem(error) || error.path === undefined) return error;
+  error.message = error.message.replaceAll(error.path, path);
+  error.path = path;
+  return error;
+}

@@ -1,29 +1,23 @@
 // Which permissions do unpacked files and directories get?
-import { closeSync, constants, existsSync, fchmodSync, openSync, readlinkSync } from "node:fs";
+import { closeSync, constants, fchmodSync, openSync, readlinkSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
-import type { ReadEntry } from "tar";
-import { namesOf } from "./entries.ts";
 import { isSystemError } from "./faults.ts";
 import { Turns } from "./turns.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 /** The bits of a mode that an archive may set. They exclude the set-id bits. */
-const PERMISSION_BITS = 0o777;
-/** Bits that are added to the mode of a file while the file is being written. */
+export const PERMISSION_BITS = 0o777;
+/** Bits that are added to the mode of a file until everything is unpacked. */
 const OWNER_READ_WRITE = 0o600;
 
-/** Whether an entry is a directory, also in the old GNU format for dumps. */
-export function isDirectory({ type }: Pick<ReadEntry, "type">): boolean {
-  return type === "Directory" || type === "GNUDumpDir";
-}
-
 /**
- * The modes of the archive's files and directories. They are set after unpacking, because until then the
- * umask of this process would change them, entries that exist already would keep their modes, and a read-only
- * directory could not be filled.
+ * The modes of the archive's files and directories. Those of directories, and of files that their owner may
+ * not read or write, are set after unpacking: until then the directory is filled, and another entry may
+ * replace the file (decisions/files.md#modes-in-an-archive).
  */
 export class Modes {
+  /** Only files that their owner may not read or write. */
   readonly #files = new Map<string, number>();
   readonly #directories = new Map<string, number>();
   readonly #into: string;
@@ -38,35 +32,29 @@ export class Modes {
     this.#umask = umask;
   }
 
-  /** Notes the mode of an entry, and sets the entry's mode to one that allows writing during unpacking. */
-  note(entry: ReadEntry): void {
-    const path = namesOf(entry.path);
-    const key = path.join("/");
-    this.#noteAbove(path);
-    this.#files.delete(key);
-    this.#directories.delete(key);
-    if (entry.mode === undefined) return;
-    const mode = entry.mode & PERMISSION_BITS;
-    entry.mode = mode;
-    if (isDirectory(entry)) {
-      // The archive may list the directory that we unpack into, but must not change its mode.
-      if (key !== "") this.#directories.set(key, mode);
-      // `pack` gives directories the time 0, which means that they have no time.
-      if (entry.mtime?.getTime() === 0) entry.mtime = undefined;
-    } else if (entry.type !== "SymbolicLink" && entry.type !== "Link") {
-      entry.mode = mode | OWNER_READ_WRITE;
-      this.#files.set(key, mode);
-    }
+  /** Forgets what was at a path: another entry takes its place. */
+  forget(path: string): void {
+    this.#files.delete(path);
+    this.#directories.delete(path);
   }
 
-  /** Notes the missing directories above an entry. */
-  #noteAbove(path: string[]): void {
-    if (this.#umask === undefined) return;
-    for (const [index] of path.slice(1).entries()) {
-      const key = path.slice(0, index + 1).join("/");
-      if (this.#directories.has(key) || existsSync(join(this.#into, key))) continue;
-      this.#directories.set(key, PERMISSION_BITS & ~this.#umask);
-    }
+  /** Returns the mode that a file gets as soon as it is complete: a later entry may have the same path. */
+  ofFile(path: string, mode: number): number {
+    const last = mode & PERMISSION_BITS;
+    const first = last | OWNER_READ_WRITE;
+    if (first !== last) this.#files.set(path, last);
+    return first;
+  }
+
+  ofDirectory(path: string, mode: number): void {
+    this.#directories.set(path, mode & PERMISSION_BITS);
+  }
+
+  /** Notes a directory that the archive does not list. False: the umask of this process decides. */
+  ofMissing(path: string): boolean {
+    if (this.#umask === undefined) return false;
+    this.#directories.set(path, PERMISSION_BITS & ~this.#umask);
+    return true;
   }
 
   /** Sets the modes of files, then of directories, the innermost first. Never follows a link. */
@@ -75,7 +63,8 @@ export class Modes {
     const directories = [...this.#directories].sort(([a], [b]) => (a < b ? 1 : -1));
     const turns = new Turns(signal);
     for (const [path, mode] of [...this.#files, ...directories]) {
-      await turns.next();
+      const wait = turns.next();
+      if (wait !== undefined) await wait;
       setMode(join(root, path), mode);
     }
   }

@@ -6,13 +6,16 @@ const OWN_NAMES: ReadonlySet<string> = new Set([".git", ".drover", "git~1", "dro
 /** No file system has longer names, and normalizing an endless name would take long. */
 const MAX_NAME_CHARS = 255;
 
+/** A name that all file systems take as it is. The names above have a `~`, or begin with a dot. */
+const PLAIN = /^[\w-][\w.-]*$/;
+
 /**
  * Whether a name is `.git` or `.drover`, which are never packed or unpacked, in any spelling that a file
  * system treats as equal. File systems of macOS ignore invisible characters; those of Windows ignore dots and
  * blanks at the end, and everything from a colon on; both ignore case.
  */
 export function isOwnName(name: string): boolean {
-  if (name.length > MAX_NAME_CHARS) return false;
+  if (name.length > MAX_NAME_CHARS || PLAIN.test(name)) return false;
   const visible = name
     .normalize("NFKC")
     .replace(/\p{Cf}/gu, "")

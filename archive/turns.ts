@@ -16,12 +16,18 @@ export class Turns {
     this.#signal = signal;
   }
 
-  /** Call it before each step: lets other work run when the turn is over. Throws the reason of the signal. */
-  async next(): Promise<void> {
-    if (performance.now() > this.#endsAt) {
-      await yieldTurn();
-      this.#endsAt = performance.now() + TURN_MS;
-    }
+  /**
+   * Call it before each step, and wait for the promise if there is one: the turn is over then, and other work
+   * runs. Throws the reason of the signal.
+   */
+  next(): Promise<void> | undefined {
+    this.#signal.throwIfAborted();
+    return performance.now() > this.#endsAt ? this.#yield() : undefined;
+  }
+
+  async #yield(): Promise<void> {
+    await yieldTurn();
+    this.#endsAt = performance.now() + TURN_MS;
     this.#signal.throwIfAborted();
   }
 }

@@ -1,13 +1,14 @@
 // How is an archive unpacked safely below a directory?
-import { Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { extract, list, type ReadEntry } from "tar";
 import { FileCount } from "./count.ts";
-import { entryFault } from "./entries.ts";
+import { entryFault, isDirectory, namesOf } from "./entries.ts";
 import { ArchiveFault, isSystemError } from "./faults.ts";
 import { openDecompressed } from "./gzip/compression.ts";
-import { isDirectory, Modes } from "./modes.ts";
+import { Modes } from "./modes.ts";
+import { Placer } from "./placer.ts";
 import { ALL_ENTRIES, type EntryFilter } from "./result.ts";
+import { BLOCK_BYTES } from "./tar/fields.ts";
+import { type TarEntry, TarReader, type TarSink } from "./tar/reader.ts";
+import { Turns } from "./turns.ts";
 
 /** How much an archive may contain. */
 export interface UnpackBounds {
@@ -32,8 +33,10 @@ export interface UnpackResult {
 const MAX_SKIPPED_SHOWN = 10;
 
 /** An archive ends with at least two blocks of zeros. */
-const BLOCK_BYTES = 512;
 const END_BYTES = 2 * BLOCK_BYTES;
+
+/** So many bytes are unpacked in one step: some 60 small files. */
+const STEP_BYTES = 64 * 1024;
 
 /** The most bytes that an entry adds to its content: headers, long names, padding. */
 const MOST_AROUND_ENTRY = 16 * 1024;
@@ -51,86 +54,86 @@ export async function unpack(
   bounds: UnpackBounds,
   { umask, filter = ALL_ENTRIES }: UnpackOptions = {},
 ): Promise<UnpackResult> {
-  const { entries, ...unpacked } = await survey(file, signal, bounds, filter);
+  const { entries, links, ...unpacked } = await survey(file, signal, bounds, filter);
   if (entries === 0) return unpacked;
   const modes = new Modes(into, umask);
-  // When the library unpacks, the second argument is always an entry.
-  const chosen = (_path: string, entry: unknown) => !filter.skips(entry as ReadEntry);
-  const onReadEntry = (entry: ReadEntry) => modes.note(entry);
-  const how = {
-    sync: true,
-    cwd: into,
-    strict: true,
-    preserveOwner: false,
-    filter: chosen,
-    onReadEntry,
-  } as const;
-  const unpacking = extract(how);
-  await feed(file, unpacking, signal, new StreamMeter(bounds));
+  const placer = new Placer(into, modes, links, (entry) => !filter.skips(entry));
+  try {
+    await feed(file, placer, signal, bounds);
+  } finally {
+    placer.close();
+  }
   await modes.apply(signal);
   return unpacked;
 }
 
 interface Survey extends UnpackResult {
   entries: number;
+  /** The paths of symbolic links. */
+  links: ReadonlySet<string>;
 }
 
+/** Checks the whole archive. Throws an `ArchiveFault` for the first entry that must not be unpacked. */
 async function survey(
   file: string,
   signal: AbortSignal,
   bounds: UnpackBounds,
   filter: EntryFilter,
 ): Promise<Survey> {
-  const stop = new AbortController();
-  const both = AbortSignal.any([signal, stop.signal]);
-  const seen = new StreamMeter(bounds);
   let entries = 0;
   let bytes = 0;
   const count = new FileCount();
   const skipped: string[] = [];
+  const links = new Set<string>();
   /**
    * `entryFault` comes first, since it bounds the length of names: the other checks are slow for long names.
    */
-  const faultOf = (entry: ReadEntry) => {
-    const fault = entryFault(entry);
+  const faultOf = (entry: TarEntry) => {
+    const fault = entryFault(entry) ?? detourOf(entry);
     if (fault !== undefined) return fault;
     if (!filter.skips(entry)) {
       count.add(entry.path, isDirectory(entry));
+      if (entry.type === "SymbolicLink") links.add(namesOf(entry.path).join("/"));
       return filter.fault(entry);
     }
     if (skipped.length < MAX_SKIPPED_SHOWN) skipped.push(entry.path);
     return undefined;
   };
-  const onReadEntry = (entry: ReadEntry) => {
+  const begin = (entry: TarEntry) => {
     entries += 1;
     bytes += entry.size;
     const fault =
       faultOf(entry) ??
       (entries > bounds.entries ? `it has more than ${bounds.entries} entries` : undefined) ??
       (bytes > bounds.bytes ? tooLarge(bounds) : undefined);
-    if (fault !== undefined) stop.abort(new ArchiveFault(fault));
-    entry.resume();
+    if (fault !== undefined) throw new ArchiveFault(fault);
   };
-  try {
-    await feed(file, list({ strict: true, onReadEntry }), both, seen);
-  } catch (error) {
-    // The library rejects an archive without entries, but a command that made no file leaves such an archive.
-    if (seen.isEmpty && error instanceof ArchiveFault) return { entries: 0, files: 0, skipped };
-    throw error;
-  }
-  return { entries, files: count.files, skipped };
+  await feed(file, { begin, content: () => undefined, end: () => undefined }, signal, bounds);
+  return { entries, links, files: count.files, skipped };
 }
 
-/** Pipes the decompressed archive into a reader of tar, and turns errors of the archive into faults. */
-async function feed(
-  file: string,
-  reader: NodeJS.WritableStream,
-  signal: AbortSignal,
-  seen: StreamMeter,
-): Promise<void> {
+/** A path that goes up would have to be followed through directories that others can replace. */
+function detourOf({ path }: TarEntry): string | undefined {
+  return path.includes("..") && namesOf(path).includes("..") ? `"${path}" goes up on its way` : undefined;
+}
+
+/** Passes the entries of the archive to a sink, and turns errors of the archive into faults. */
+async function feed(file: string, sink: TarSink, signal: AbortSignal, bounds: UnpackBounds): Promise<void> {
+  const reader = new TarReader(sink);
+  const meter = new Meter(bounds);
+  const turns = new Turns(signal);
   try {
-    await pipeline(await openDecompressed(file), seen, reader, { signal });
+    for await (const part of await openDecompressed(file)) {
+      meter.add(part);
+      for (let at = 0; at < part.length; at += STEP_BYTES) {
+        const wait = turns.next();
+        if (wait !== undefined) await wait;
+        reader.write(part.subarray(at, at + STEP_BYTES));
+      }
+    }
     signal.throwIfAborted();
+    // A command that made no file leaves an archive without entries.
+    if (!meter.isEmpty) reader.end();
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ArchiveFault || isSystemError(error, "ENOSPC", "EDQUOT")) throw error;
@@ -138,28 +141,26 @@ async function feed(
   }
 }
 
-/** Counts the bytes that pass, and stops an archive that is larger than its bounds allow. */
-class StreamMeter extends Transform {
+/** Counts bytes, and stops an archive that is larger than its bounds allow. */
+class Meter {
   readonly #bounds: UnpackBounds;
   #bytes = 0;
   #onlyZeros = true;
 
   constructor(bounds: UnpackBounds) {
-    super();
     this.#bounds = bounds;
   }
 
-  /** Whether nothing but the end mark of an archive has passed. */
+  /** Whether there was nothing but the end mark of an archive. */
   get isEmpty(): boolean {
     return this.#onlyZeros && this.#bytes >= END_BYTES && this.#bytes % BLOCK_BYTES === 0;
   }
 
-  override _transform(part: Buffer, _: string, done: (error: Error | null, part?: Buffer) => void): void {
+  add(part: Buffer): void {
     this.#bytes += part.length;
     this.#onlyZeros &&= part.every((byte) => byte === 0);
     const most = this.#bounds.bytes + this.#bounds.entries * MOST_AROUND_ENTRY;
-    if (this.#bytes > most) done(new ArchiveFault(tooLarge(this.#bounds)));
-    else done(null, part);
+    if (this.#bytes > most) throw new ArchiveFault(tooLarge(this.#bounds));
   }
 }
 

@@ -17,6 +17,7 @@ import { measureHosts } from "./figures/hosts.ts";
 import { measureKeystrokes } from "./figures/keystrokes.ts";
 import { measureLatency } from "./figures/latency.ts";
 import { measurePlanning } from "./figures/planning.ts";
+import { measureSnapshots, missingForSnapshots } from "./figures/snapshots.ts";
 import { measureStartup } from "./figures/startup.ts";
 import { measureThroughput } from "./figures/throughput.ts";
 import { type Row, tableOf } from "./table.ts";
@@ -42,6 +43,11 @@ const rows: Row[] = [];
 const hints: string[] = [];
 if (wants("planning")) rows.push(...measurePlanning());
 if (wants("startup")) rows.push(...(await measureStartup(amount("rounds"))));
+if (wants("snapshots")) {
+  const size = values.quick ? { files: 1_000, megabytes: 20 } : { files: 10_000, megabytes: 200 };
+  rows.push(...measureSnapshots(values.disk ?? IN_MEMORY, amount("rounds"), size));
+  hints.push(...[missingForSnapshots() ?? []].flat());
+}
 const scratch = mkdtempSync(join(IN_MEMORY, "drover-bench-peers-"));
 const started: Contender[] = [];
 try {

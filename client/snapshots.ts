@@ -58,6 +58,9 @@ export function snapshotsOf(target: Target) {
       return { id, bytes, found: false };
     },
 
+    /** Whether a snapshot is stored. */
+    isStored: (id: string, options: CallOptions = {}): Promise<boolean> => isStored(target, id, options),
+
     /**
      * Yields the bytes of a snapshot as they come, over as many connections as necessary. Verifies the digest
      * at the end, and throws if it is wrong. So do not use the bytes before the end.

@@ -12,6 +12,8 @@ const MAGIC: [Exclude<Compression, "none">, Buffer][] = [
   ["zstd", Buffer.from([0x28, 0xb5, 0x2f, 0xfd])],
 ];
 const LONGEST_MAGIC = 4;
+/** What is read and decompressed at a time, on a thread of its own. */
+const PART_BYTES = 256 * 1024;
 
 /** The compression, judged by the first bytes: a file name can be wrong, and a snapshot has no name. */
 async function compressionOf(file: string): Promise<Compression> {
@@ -37,8 +39,11 @@ export async function openDecompressed(
   makeZstd: MakeZstd | null = zlib.createZstdDecompress ?? null,
 ): Promise<Readable> {
   const compression = await compressionOf(file);
-  if (compression === "none") return createReadStream(file);
-  if (compression === "gzip") return pipe(createReadStream(file), zlib.createGunzip());
+  if (compression === "none") return createReadStream(file, { highWaterMark: PART_BYTES });
+  if (compression === "gzip") {
+    const source = createReadStream(file, { highWaterMark: PART_BYTES });
+    return pipe(source, zlib.createGunzip({ chunkSize: PART_BYTES }));
+  }
   if (makeZstd !== null) return Readable.from(framesOf(file, makeZstd), { objectMode: false });
   const text = `it is compressed with zstd, which Node ${process.version} on this machine cannot read`;
   throw new ArchiveFault(`${text}: install Node 22.15 or later there, or compress the archive with gzip`);

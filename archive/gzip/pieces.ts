@@ -5,6 +5,7 @@ export class Pieces {
   readonly #size: number;
   #piece: Buffer;
   #filled = 0;
+  #full: Buffer[] = [];
 
   constructor(size: number) {
     this.#size = size;
@@ -16,24 +17,30 @@ export class Pieces {
     return this.#piece.subarray(this.#filled);
   }
 
-  /** Notes that the first bytes of `room` are written. Returns the piece if it is full now. */
-  wrote(bytes: number): Buffer | undefined {
+  /** Notes that the first bytes of `room` are written. */
+  wrote(bytes: number): void {
     this.#filled += bytes;
-    if (this.#filled < this.#size) return undefined;
-    const full = this.#piece;
+    if (this.#filled < this.#size) return;
+    this.#full.push(this.#piece);
     this.#piece = Buffer.allocUnsafe(this.#size);
     this.#filled = 0;
-    return full;
   }
 
-  /** Adds bytes. Yields each piece that is full. */
-  *add(bytes: Buffer): Generator<Buffer> {
+  /** Adds a copy of bytes. */
+  add(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
-      const copied = bytes.copy(this.room, 0, at);
+      const copied = bytes.copy(this.#piece, this.#filled, at);
       at += copied;
-      const full = this.wrote(copied);
-      if (full !== undefined) yield full;
+      this.wrote(copied);
     }
+  }
+
+  /** Takes the pieces that are full. */
+  takeFull(): Buffer[] {
+    if (this.#full.length === 0) return this.#full;
+    const full = this.#full;
+    this.#full = [];
+    return full;
   }
 
   /** What has been added since the last full piece. */

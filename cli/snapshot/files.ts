@@ -2,15 +2,15 @@
 import { join } from "node:path";
 import { Beneath } from "../../archive/beneath.ts";
 import { isOwnName } from "../../archive/own-paths.ts";
-import { type Choice, walk } from "../../archive/walk.ts";
+import { type Choice, type Found, walk } from "../../archive/walk.ts";
 import type { Patterns } from "./patterns.ts";
-import { rulesAbove, withOwnRules } from "./rules.ts";
+import { isRuleFile, rulesAbove, withOwnRules } from "./rules.ts";
 
 /**
- * Yields the files, links and directories to upload, as relative paths in a stable order. Leaves out what
+ * Yields the files, links and directories to upload, in a stable order. Leaves out what
  * `.gitignore` and `.droverignore` exclude. Follows no links; skips sockets, pipes and devices.
  */
-export async function* filesToSend(root: string, signal: AbortSignal): AsyncGenerator<string> {
+export async function* filesToSend(root: string, signal: AbortSignal): AsyncGenerator<Found> {
   const top = Beneath.open(root);
   try {
     yield* walk(top, choiceBy(root, await rulesAbove(root)), signal);
@@ -21,8 +21,10 @@ export async function* filesToSend(root: string, signal: AbortSignal): AsyncGene
 
 /** What the rules choose in a directory and in its subdirectories. */
 function choiceBy(root: string, above: Patterns): Choice {
-  const open: Choice["open"] = async (path) => {
-    const rules = await withOwnRules(above, join(root, path));
+  const open: Choice["open"] = async (path, entries) => {
+    const rules = entries.some(({ name }) => isRuleFile(name))
+      ? await withOwnRules(above, join(root, path))
+      : above;
     return (entry) => {
       const isLeftOut = isOwnName(entry.name) || rules.leavesOut(entry.name, entry.isDirectory());
       if (isLeftOut) return undefined;

@@ -6,13 +6,18 @@ import { ArchiveFault, isSystemError } from "../../archive/faults.ts";
 import { Patterns } from "./patterns.ts";
 
 /** The files with rules. Rules in `.droverignore` override those in `.gitignore`. */
-const RULE_FILES = [".gitignore", ".droverignore"] as const;
+const RULE_FILES: readonly string[] = [".gitignore", ".droverignore"];
 /** Marks the top of a repository: rules above it do not apply. */
 const REPOSITORY = ".git";
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const MAX_FILE_BYTES = 1024 * 1024;
 /** The most steps per byte of a name that all rules of a directory may take. A long name then takes 50 ms. */
 const MAX_WORK = 16_384;
+
+/** Whether a file of this name has rules for its directory. Some file systems ignore case. */
+export function isRuleFile(name: string): boolean {
+  return RULE_FILES.includes(name.toLowerCase());
+}
 
 /**
  * Reads the rules above a directory, from the top of its repository down. If these rules exclude the

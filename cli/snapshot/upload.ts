@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { packBounds } from "../../archive/bounds.ts";
 import { ArchiveFault, isOfSystem } from "../../archive/faults.ts";
 import { pack } from "../../archive/pack.ts";
+import type { Found } from "../../archive/walk.ts";
 import type { Client } from "../../client/client.ts";
 import type { Stored } from "../../client/snapshots.ts";
 import { MAX_SNAPSHOT_BYTES } from "../../src/shared/limits.ts";
@@ -13,11 +14,13 @@ import type { Io } from "../terminal/io.ts";
 import { watchWork } from "../terminal/progress.ts";
 import { counted, printable } from "../terminal/text.ts";
 import { filesToSend } from "./files.ts";
+import { recall, remember } from "./known.ts";
 import { withScratchFile } from "./scratch.ts";
+import { type Stamps, stampsOf } from "./stamps.ts";
 
 /**
- * Packs a directory and stores it, unless the same files are stored already. If this takes long, shows the
- * progress on stderr.
+ * Packs a directory and stores it, unless the same files are stored already. Reads no file if none has
+ * changed since the latest upload. If this takes long, shows the progress on stderr.
  */
 export async function uploadDirectory(io: Io, client: Client, directory: string): Promise<Stored> {
   const root = resolve(io.cwd, directory);
@@ -27,12 +30,15 @@ export async function uploadDirectory(io: Io, client: Client, directory: string)
   const work = watchWork(io, () => text);
   try {
     return await withScratchFile(async (file, signal) => {
-      const files: string[] = [];
-      for await (const path of filesToSend(root, signal)) {
-        files.push(path);
+      const files: Found[] = [];
+      for await (const found of filesToSend(root, signal)) {
+        files.push(found);
         text = `Looking for the files of ${shown}: ${files.length} so far`;
       }
       if (files.length === 0) throw nothingToSend(directory);
+      const stamps = await stampsOf(root, files, signal);
+      const stored = await storedBefore(io, client, root, stamps, signal);
+      if (stored !== undefined) return stored;
       text = `Packing ${shown}`;
       const made = await pack({ root, files }, file, signal, packBounds(MAX_SNAPSHOT_BYTES));
       const { sha256, bytes } = made;
@@ -41,13 +47,34 @@ export async function uploadDirectory(io: Io, client: Client, directory: string)
         text = `Uploading ${shown}: ${count}, ${formatSize(sent)} of ${formatSize(bytes)}`;
       };
       progress(0);
-      return await client.snapshots.upload(file, { sha256, bytes }, { signal, onProgress: progress });
+      const uploaded = await client.snapshots.upload(
+        file,
+        { sha256, bytes },
+        { signal, onProgress: progress },
+      );
+      if (stamps.isSettled) remember(io, root, { stamps: stamps.digest, sha256, bytes });
+      return uploaded;
     });
   } catch (error) {
     throw packingFault(error, directory);
   } finally {
     await work.stop();
   }
+}
+
+/** The snapshot of the latest upload, if no file has changed since, and if it is still stored. */
+async function storedBefore(
+  io: Io,
+  client: Client,
+  root: string,
+  { digest }: Stamps,
+  signal: AbortSignal,
+): Promise<Stored | undefined> {
+  const known = recall(io, root);
+  if (known?.stamps !== digest) return undefined;
+  const id = `sha256:${known.sha256}`;
+  const isStored = await client.snapshots.isStored(id, { signal });
+  return isStored ? { id, bytes: known.bytes, found: true } : undefined;
 }
 
 async function checkDirectory(root: string, directory: string): Promise<void> {

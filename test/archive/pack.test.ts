@@ -25,6 +25,7 @@ import { ArchiveFault } from "../../archive/faults.ts";
 import { openDecompressed } from "../../archive/gzip/compression.ts";
 import { type Packable, type PackBounds, pack } from "../../archive/pack.ts";
 import { unpack } from "../../archive/unpack.ts";
+import type { Found } from "../../archive/walk.ts";
 
 let dir: string;
 let root: string;
@@ -158,6 +159,7 @@ test("the same files make the same archive, in whatever order they were made", a
 });
 
 describe("what is packed is what fits", () => {
+  const leaf = (path: string): Found => ({ path, kind: "file" });
   test.each<[string, Partial<Packable>, string[]]>([
     ["globs", { globs: ["b/*.txt", "a"] }, ["a", "b/x.txt"]],
     ["a directory, with all below it", { globs: ["b"] }, ["b/d/", "b/x.txt", "b/y"]],
@@ -167,7 +169,7 @@ describe("what is packed is what fits", () => {
     ["nothing that fits", { globs: ["z"] }, []],
     [
       "files by name, each alone",
-      { globs: undefined, files: ["b/y", "a", "b/d", "b/y"] },
+      { globs: undefined, files: [leaf("b/y"), leaf("a"), { path: "b/d", kind: "directory" }, leaf("b/y")] },
       ["a", "b/d/", "b/y"],
     ],
   ])("%s", async (_, what, names) => {
@@ -175,7 +177,7 @@ describe("what is packed is what fits", () => {
     mkdirSync(join(root, "b/d"));
     symlinkSync("b", join(root, "l"));
     writeFileSync(join(dir, "above"), "");
-    const { globs, files } = { files: [], ...what } as { globs?: string[]; files: string[] };
+    const { globs, files } = { files: [], ...what } as { globs?: string[]; files: Found[] };
     const made = await pack(
       { root, ...(globs === undefined ? { files } : { globs }) },
       archive,
@@ -229,13 +231,16 @@ describe("what cannot be packed is said, and no file is left", () => {
     writeFileSync(join(dir, "elsewhere", "b"), "secret");
     rmSync(join(root, "a"), { recursive: true });
     symlinkSync("../elsewhere", join(root, "a"));
-    const failed = pack({ root, files: ["a/b"] }, archive, signal, BOUNDS);
+    const failed = pack({ root, files: [{ path: "a/b", kind: "file" }] }, archive, signal, BOUNDS);
     await expect(failed).rejects.toThrow('"a/b" has changed');
   });
 
   test("a pipe, which nobody writes to, is no file", async () => {
     execFileSync("mkfifo", [join(root, "p")]);
-    await expect(pack({ root, files: ["p"] }, archive, signal, BOUNDS)).rejects.toThrow("neither a file");
+    for (const kind of ["file", "link", "directory"] as const) {
+      const failed = pack({ root, files: [{ path: "p", kind }] }, archive, signal, BOUNDS);
+      await expect(failed).rejects.toThrow('"p" has changed');
+    }
     expect((await packAll()).files).toBe(0);
   });
 

@@ -18,7 +18,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 async function sent(signal = AbortSignal.timeout(60_000)): Promise<string[]> {
   const paths: string[] = [];
-  for await (const path of filesToSend(root, signal)) paths.push(path);
+  for await (const { path } of filesToSend(root, signal)) paths.push(path);
   return paths.filter((path) => !lstatSync(join(root, path)).isDirectory());
 }
 

@@ -58,7 +58,7 @@ describe("X2: outputs are collected from the task's own directory and nowhere el
     const top = Beneath.open(tree);
     try {
       const all = choiceOf(readGlobs(["**"]));
-      for await (const name of walk(top, all, AbortSignal.timeout(200_000))) into.add(name);
+      for await (const { path } of walk(top, all, AbortSignal.timeout(200_000))) into.add(path);
     } finally {
       top.close();
     }

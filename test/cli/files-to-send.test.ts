@@ -22,7 +22,7 @@ function make(files: Record<string, string>): void {
 
 async function found(below = ""): Promise<string[]> {
   const all: string[] = [];
-  for await (const path of filesToSend(join(root, below), AbortSignal.timeout(30_000))) all.push(path);
+  for await (const { path } of filesToSend(join(root, below), AbortSignal.timeout(30_000))) all.push(path);
   return all;
 }
 

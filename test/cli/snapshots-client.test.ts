@@ -49,6 +49,15 @@ test("an archive is sent with its length, and only if it is not there", async ()
   expect(methods()).toEqual(["HEAD", "PUT", "HEAD"]);
 });
 
+test("whether a snapshot is stored can be asked, and a failure is no answer", async () => {
+  expect(await client.snapshots.isStored(ID)).toBe(false);
+  await client.snapshots.upload(fileOf(CONTENT), NAME);
+  expect(await client.snapshots.isStored(ID)).toBe(true);
+  plane.on("HEAD", SNAPSHOT, (_seen, res) => problem(res, 403, "forbidden"), 1);
+  plane.on("GET", SNAPSHOT, (_seen, res) => problem(res, 403, "forbidden"), 1);
+  await expect(client.snapshots.isStored(ID)).rejects.toMatchObject({ code: "forbidden" });
+});
+
 test("a stream can be sent, too, and whatever is sent is sent anew from its start", async () => {
   plane.on("PUT", SNAPSHOT, (_seen, res) => problem(res, 503, "unavailable"), 1);
   plane.on("PUT", SNAPSHOT, (_seen, res) => res.destroy(), 1);

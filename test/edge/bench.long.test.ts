@@ -8,6 +8,7 @@ import { percentile } from "../../bench/table.ts";
 
 const MAIN = join(import.meta.dirname, "../../bench/main.ts");
 const PROFILE = join(import.meta.dirname, "../../bench/profile/main.ts");
+const SNAPSHOTS = join(import.meta.dirname, "../../bench/snapshots.ts");
 const REDACTION = join(import.meta.dirname, "../../bench/redaction.ts");
 
 test("the benchmark runs, and prints what it has measured (budgets.md#budgets)", async () => {
@@ -26,6 +27,18 @@ test("the benchmark runs, and prints what it has measured (budgets.md#budgets)",
     expect(stdout).toMatch(new RegExp(`\\| batch of 3, ${what} \\| 1 \\| [\\d.]+ runs/s \\|`));
   }
   expect(stdout).toMatch(/load before/);
+});
+
+test("packing and unpacking are measured in turns with tar and zstd (budgets.md#archives)", async () => {
+  const args = [SNAPSHOTS, "--rounds", "1", "--files", "100", "--mb", "2"];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  for (const what of ["100 small files", "2 MB of random bytes"]) {
+    for (const step of [`pack ${what}`, `unpack ${what}`, `look at ${what}, unchanged`]) {
+      expect(stdout).toMatch(new RegExp(`\\| ${step} \\(processor \\d+ ms\\) \\| 1 \\| [\\d.]+ ms \\|`));
+    }
+  }
+  const isMeasured = /pack 100 small files, tar and zstd -1 \(processor \d+ ms\)/.test(stdout);
+  expect(isMeasured || /apt-get install .*zstd/.test(stdout)).toBe(true);
 });
 
 test("a profile names functions, and is a file that a browser opens (budgets.md#profile)", async () => {

@@ -105,7 +105,7 @@ export const MATRIX: Zone[] = [
     types: [],
   },
   // It measures the built package from outside, as a user would and by the typed client, and how long the
-  // core takes to decide and the agent to upload a log.
+  // core takes to decide, the agent to upload a log, and the command to pack and unpack.
   {
     of: "bench/",
     values: [
@@ -117,6 +117,8 @@ export const MATRIX: Zone[] = [
       "agent/core/",
       "agent/exec/",
       "agent/plane/",
+      "archive/",
+      "cli/snapshot/",
     ],
     types: [],
   },
