@@ -10,7 +10,7 @@ const HELP = `Runs the simulator: the real machines and shell over a fake clock,
   npm run sim -- --from 1 --to 1000        a range of seeds
 
   --steps N   steps with faults before everything must come to its end (default 2000)
-  --runs N    runs that are submitted (default ${DEFAULTS.runs}, or one for every 250 steps)
+  --runs N    runs that are submitted (default ${DEFAULTS.runs}, or one for every 400 steps)
   --seconds N how long to go on without --seed and --to (default 60)
   --chaos     stories of ${CHAOS_RUNS} runs on a cloud and machines with every trouble (test/sim/chaos.ts)
   --story     tell the story of a seed that held, too`;
@@ -35,7 +35,7 @@ else process.exitCode = await (values.chaos ? exploreChaos() : explore());
 /** Tells stories until one fails, or the range or the time is over. The exit code. */
 async function explore(): Promise<number> {
   const steps = Number(values.steps);
-  const runs = Number(values.runs ?? Math.max(DEFAULTS.runs, Math.round(steps / 250)));
+  const runs = Number(values.runs ?? Math.max(DEFAULTS.runs, Math.round(steps / 400)));
   const from = Number(values.seed ?? values.from);
   const to = Number(values.seed ?? values.to ?? Number.POSITIVE_INFINITY);
   const until = Date.now() + Number(values.seconds) * 1_000;
