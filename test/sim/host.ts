@@ -5,7 +5,7 @@ import { hostMachine, initialHost } from "../../agent/core/host.ts";
 import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../../agent/core/journal.ts";
 import type { LeaseJournal } from "../../agent/core/lease.ts";
 import type { HostMessage } from "../../agent/core/messages.ts";
-import type { HostState } from "../../agent/core/types.ts";
+import type { AttemptState, HostState } from "../../agent/core/types.ts";
 import type { AttemptOrder, HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
 import { PROTOCOL } from "../../src/shared/compat.ts";
 import { check } from "../../src/shared/machine.ts";
@@ -53,6 +53,8 @@ export class Host {
    */
   #enrolled = false;
   readonly #journal = new Map<string, AttemptJournal>();
+  /** The states of attempts of which that is the journal. States are never changed in place. */
+  #journaled = new WeakSet<AttemptState>();
   #lease: LeaseJournal | undefined;
   readonly #disk: SimDisk;
   readonly #means: Means;
@@ -204,6 +206,7 @@ export class Host {
     this.#world.tell(this.worker, "its machine reboots");
     this.#player.powerOff();
     this.#journal.clear();
+    this.#journaled = new WeakSet();
     this.#lease = undefined;
     this.restartAgent();
   }
@@ -244,9 +247,13 @@ export class Host {
       this.#world.violated(`${rule}: ${machine} of ${this.worker}: ${what}`, this.worker);
   }
 
+  /** Writes what has changed since the journal of an attempt was last written. */
   #writeJournal(): void {
-    for (const [id, attempt] of Object.entries(this.#state.attempts))
-      this.#journal.set(id, journalOf(attempt));
+    for (const attempt of Object.values(this.#state.attempts)) {
+      if (this.#journaled.has(attempt)) continue;
+      this.#journal.set(attempt.id, journalOf(attempt));
+      this.#journaled.add(attempt);
+    }
   }
 
   /** Its disk is full for a while. */

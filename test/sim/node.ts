@@ -2,7 +2,7 @@ import { Rows } from "../../src/core/rows.ts";
 import { Actor } from "../../src/objects/actor.ts";
 import type { Envelope, Instant, Machine } from "../../src/shared/machine.ts";
 import { Table } from "./table.ts";
-import { NoReply, type World } from "./world.ts";
+import { Faulted, NoReply, type World } from "./world.ts";
 
 /**
  * What survives the process of an object: its value, its tables, its alarm. Rows and values are never changed
@@ -14,7 +14,7 @@ export interface Disk<Value> {
   alarm: number | undefined;
 }
 
-class SimCrash extends Error {}
+class SimCrash extends Faulted {}
 
 /** What an object is made of: the real machine, and how its state is loaded, stored and what it sends. */
 export interface Wiring<Value, State, Event, Message extends Envelope> {
