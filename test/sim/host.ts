@@ -11,6 +11,7 @@ import { PROTOCOL } from "../../src/shared/compat.ts";
 import { check } from "../../src/shared/machine.ts";
 import { SimDisk } from "./disk.ts";
 import { MOST_DRIFT } from "./faults.ts";
+import { wakesOnceAStep } from "./once-a-step.ts";
 import { localClock, Player, type Process, sleepyClock, type Watch } from "./player.ts";
 import type { HostEnd, SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
@@ -58,6 +59,7 @@ export class Host {
   #lease: LeaseJournal | undefined;
   readonly #disk: SimDisk;
   readonly #means: Means;
+  readonly #machine = wakesOnceAStep(hostMachine);
   #state: HostState;
   #inFlight = new Set<string>();
   #reportSeq = 0;
@@ -242,8 +244,8 @@ export class Host {
   /** One step of its machine, which breaks no invariant (shell.md#assertions). */
   #step(event: HostEvent): void {
     const [before, now] = [this.#state, this.#localNow];
-    this.#state = hostMachine.apply(before, event, now);
-    for (const { machine, rule, what } of check(hostMachine, before, this.#state, now))
+    this.#state = this.#machine.apply(before, event, now);
+    for (const { machine, rule, what } of check(this.#machine, before, this.#state, now))
       this.#world.violated(`${rule}: ${machine} of ${this.worker}: ${what}`, this.worker);
   }
 
@@ -277,7 +279,7 @@ export class Host {
   }
 
   #pump(): void {
-    for (const message of hostMachine.due(this.#state, this.#localNow)) {
+    for (const message of this.#machine.due(this.#state, this.#localNow)) {
       const key = `${message.kind} ${message.to}`;
       if (message.kind === "report") this.#report(message);
       else if (message.kind === "connect") this.#connect();
@@ -287,7 +289,7 @@ export class Host {
         this.#perform(message, () => this.#inFlight.delete(key));
       }
     }
-    const at = hostMachine.wakeAt(this.#state);
+    const at = this.#machine.wakeAt(this.#state);
     if (at === undefined || !this.#agentRuns) return;
     const wakeAt = Math.max(this.#world.now + 1, this.#clock.worldTime(at));
     if (this.#wakeAt > this.#world.now && this.#wakeAt <= wakeAt) return;

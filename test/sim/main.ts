@@ -7,7 +7,7 @@ import { Tally } from "./tally.ts";
 import { type Told, tellAll } from "./team.ts";
 
 /** How often a long run says how far it is. */
-const PROGRESS_MS = 5_000;
+const PROGRESS_MS = 10_000;
 /** In a long story there is another run for each so many steps: about as many as a run takes. */
 const STEPS_OF_A_RUN = 400;
 

@@ -1,6 +1,7 @@
 import { Rows } from "../../src/core/rows.ts";
 import { Actor } from "../../src/objects/actor.ts";
 import type { Envelope, Instant, Machine } from "../../src/shared/machine.ts";
+import { wakesOnceAStep } from "./once-a-step.ts";
 import { Table } from "./table.ts";
 import { Faulted, NoReply, type World } from "./world.ts";
 
@@ -167,7 +168,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   #start(): Actor<State, Event, Message> {
     const life = this.#life;
     const alive = () => life === this.#life && !this.#dying;
-    const actor = new Actor(this.#wiring.machine, {
+    const actor = new Actor(wakesOnceAStep(this.#wiring.machine), {
       now: () => this.#world.planeNow,
       load: () =>
         this.#wiring.load(this.disk, this.#firing ? this.#world.planeNow : (this.disk.alarm ?? null)),
