@@ -60,7 +60,7 @@ export interface LivingMachine extends Pick<Machine, "late" | "second" | "bornAt
 /** What a machine of this cloud runs: set by the simulation. `dead`: it comes to be, and that is all. */
 export interface Boot {
   boot(worker: string, dead: boolean): void;
-  end(instance: string, why: string): void;
+  end(worker: string, why: string): void;
 }
 
 /** What this account gets of the cloud; what is absent is no limit. */
@@ -431,7 +431,7 @@ export class Cloud {
     this.#living.delete(machine);
     const endedAt = fault === undefined ? {} : { fault, endedAt: new Date(this.#world.now).toISOString() };
     machine.instance = { ...machine.instance, state: "terminated", ...endedAt };
-    this.#boot.end(machine.instance.id, why);
+    this.#boot.end(worker, why);
   }
 }
 

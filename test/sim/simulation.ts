@@ -154,7 +154,7 @@ class Simulation {
     this.#objects = new Objects(this.#world, options.machines, this.#audit);
     const boot = {
       boot: (worker: string, dead: boolean) => this.#boot(worker, dead),
-      end: (instance: string, why: string) => this.#end(instance, why),
+      end: (worker: string, why: string) => this.#end(worker, why),
     };
     const chance = new Chance(options.seed ^ 0x7f4a7c15);
     const namesAreFree = TRAITS[pool.provider.kind].freesNames === true;
@@ -553,8 +553,7 @@ class Simulation {
     });
   }
 
-  #end(instance: string, why: string): void {
-    const worker = instance.slice("i-".length);
+  #end(worker: string, why: string): void {
     if (why === "it is destroyed") this.#audit.destroyed(worker);
     this.#audit.machineChanged(worker);
     this.#audit.hosts.get(worker)?.die(why);
