@@ -57,8 +57,9 @@ export interface FoundHost {
  * The journal of an attempt. It is on disk before anything that depends on it is done or reported (rule R1).
  */
 export function journalOf(attempt: AttemptState): AttemptJournal {
-  const entries = JOURNAL_FIELDS.map((field) => [field, attempt[field]]);
-  return Object.fromEntries(entries) as AttemptJournal; // has each of the fields
+  const journal: Partial<Record<(typeof JOURNAL_FIELDS)[number], unknown>> = {};
+  for (const field of JOURNAL_FIELDS) journal[field] = attempt[field];
+  return journal as AttemptJournal; // has each of the fields
 }
 
 /** The lease for its file; undefined while there is none. */

@@ -52,7 +52,19 @@ export function formatSeconds(ms: Millis): string {
   return formatDuration(ms < 1_000 ? ms : Math.round(ms / 1_000) * 1_000);
 }
 
-/** The milliseconds of a duration that the schema has validated. */
-export function durationMs(text: string): number {
-  return parseDuration(text) ?? 0;
+/** So many durations are remembered: more than the configurations and runs of one object have. */
+const MAX_REMEMBERED = 1_000;
+const remembered = new Map<string, Millis>();
+
+/**
+ * The milliseconds of a duration that the schema has validated. It is remembered, since each step of an object
+ * asks for the durations of its configuration.
+ */
+export function durationMs(text: string): Millis {
+  const known = remembered.get(text);
+  if (known !== undefined) return known;
+  const ms = parseDuration(text) ?? 0;
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+  remembered.set(text, ms);
+  return ms;
 }

@@ -1,14 +1,13 @@
 import type { AllocationRecord, Tombstone } from "../../src/core/allocation/state.ts";
-import { capacityOfRow, isOpen, type RunRow, type WorkerRow } from "../../src/core/pool/record.ts";
-import { remaining } from "../../src/core/resources.ts";
+import { isOpen, type RunRow, type WorkerRow } from "../../src/core/pool/record.ts";
 import type { Group } from "../../src/core/spec.ts";
 import type { WorkerRecord } from "../../src/core/worker/state.ts";
-import type { Resources } from "../../src/schema/common.ts";
 import type { LeftBehind } from "../../src/schema/pool.ts";
-import type { Cloud, Life, LivingMachine } from "./cloud.ts";
+import type { Cloud, Life } from "./cloud.ts";
 import { MOST_DRIFT, MOST_OFF_MS } from "./faults.ts";
 import { Force, unnamed } from "./force.ts";
 import type { Host } from "./host.ts";
+import { MachineAudit } from "./machine-audit.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
 import type { Process } from "./player.ts";
 import { Pleas } from "./pleas.ts";
@@ -22,21 +21,6 @@ const LONGEST_DELAY_MS = 15_000 * 1.25;
 const EARLY_MS = MOST_DRIFT * LONGEST_DELAY_MS;
 /** What had been ordered of a broken machine before its worker knew may still start there for so long. */
 const ON_ITS_WAY_MS = 60_000;
-
-/**
- * So soon a machine is found that was given up: at the next sweep. The sweep's alarm may be lost, so that the
- * cron brings it about, and the machine missing from a listing, or the listing lost.
- */
-const FOUND_WITHIN_MS = 600_000;
-
-/**
- * What force has left behind is looked for by nobody: a pool that has no machines asks each hour. The one
- * listing may miss it, then it is found by the next.
- */
-const LEFT_FOR_MS = 2 * 3_600_000 + FOUND_WITHIN_MS;
-
-/** After every step the audit looks at all of so many machines; at all of more as much less often. */
-const LOOKED_AT_EACH_STEP = 16;
 
 const HOUR_MS = 3_600_000;
 /** Costs are sums of shares of an hour. */
@@ -71,23 +55,35 @@ export class Audit implements ObjectsAudit {
   liarHasRoom = false;
   /** Runs that were placed on a host that lies: what it says of them counts. */
   readonly onLiar = new Set<string>();
-  /** All processes that there have ever been, by run; and those that lived when that was last looked at. */
+  /** All processes that there have ever been, by run. */
   readonly #started = new Map<string, Process[]>();
-  readonly #alive = new Set<Process>();
   /** By worker: the project whose run was there first. */
   readonly #owners = new Map<string, string>();
-  #steps = 0;
-  /** Machines that there were when that was last looked at. */
-  #living = 0;
+  #machines: MachineAudit | undefined;
+  readonly #looksAtAll: boolean;
   submitted = 0;
   retentionMs = RETENTION_MS;
   objects: Objects | undefined;
   cloud: Cloud | undefined;
 
-  constructor(world: World, seed: number) {
+  /** `looksAtAll`: after each step it looks at all, too, and finds that nothing was overlooked. */
+  constructor(world: World, seed: number, looksAtAll = false) {
     this.#world = world;
+    this.#looksAtAll = looksAtAll;
     this.events = new EventReceiver(world, seed);
     this.pleas = new Pleas(world, this.ended, () => [...this.#started.values()].flat());
+  }
+
+  /** What is there to look at. */
+  begin(objects: Objects, cloud: Cloud): void {
+    this.objects = objects;
+    this.cloud = cloud;
+    this.#machines = new MachineAudit(this.#world, this.force, objects, cloud);
+  }
+
+  /** A machine of the cloud has come to be, or has ended. */
+  machineChanged(worker: string): void {
+    this.#machines?.changed(worker);
   }
 
   allocation(name: string, stored: AllocationRecord | Tombstone | null, after: typeof stored): void {
@@ -121,6 +117,7 @@ export class Audit implements ObjectsAudit {
   /** The rest of what a worker stores is looked at after the step, together with what exists. */
   worker(name: string, before: WorkerRecord | null, after: WorkerRecord | null): void {
     this.force.stored(name, before, after, this.#world.now);
+    this.#machines?.changed(name);
   }
 
   /** A hold ends by word of a host only once nobody can be at work there any more (tasks.md#kept-4). */
@@ -199,9 +196,11 @@ export class Audit implements ObjectsAudit {
 
   /** A process has been started: no other of its task, or of another placement, may live (invariant 2). */
   started(process: Process): void {
-    const others = this.#of(process.run);
-    this.#started.set(process.run, [...others, process]);
-    this.#alive.add(process);
+    const known = this.#of(process.run);
+    const others = [...known];
+    this.#started.set(process.run, known);
+    known.push(process);
+    this.#machines?.started(process);
     if (this.ended.has(process.run))
       this.#world.violated(`1: ${process.id} starts when its run has ended`, process.run, process.worker);
     const other = others.find(
@@ -220,11 +219,15 @@ export class Audit implements ObjectsAudit {
     this.#findsItsData(process, others);
   }
 
+  died(process: Process): void {
+    this.#machines?.died(process);
+  }
+
   /** Of two runs that replace each other, nothing of one starts before all of the other has ended. */
   #isAlone({ id, run, worker }: Process): void {
     const key = this.keys.get(run);
     if (key === undefined) return;
-    for (const other of this.#alive) {
+    for (const other of this.#machines?.alive() ?? []) {
       if (!other.alive || other.run === run || this.keys.get(other.run) !== key) continue;
       const text = `R3: ${id} starts while ${other.id} lives, and one of them replaces the other`;
       this.#world.violated(text, run, other.run, worker);
@@ -320,64 +323,20 @@ export class Audit implements ObjectsAudit {
       this.#world.violated(`4: ${worker} is destroyed while ${alive.id} lives on it`, worker, alive.run);
   }
 
-  /** What must hold at every moment. Of a large fleet not each is looked at: that would be all there is. */
+  /** What must hold at every moment: of what has changed, and then of all if nothing may be overlooked. */
   afterStep(): void {
-    this.#steps += 1;
-    if (this.#steps % Math.ceil((this.#living + 1) / LOOKED_AT_EACH_STEP) !== 0) return;
-    const world = this.#world;
-    if (this.force.isDeleting)
-      for (const { worker, phase } of this.workerRows())
-        if (phase !== "gone") this.force.killsWithPool(worker);
-    let living = 0;
-    for (const machine of this.cloud?.living() ?? []) {
-      const { worker, instance } = machine;
-      const record = this.objects?.workers.get(worker)?.disk.value;
-      const phase = record?.phase;
-      const row = this.#workerRow(worker);
-      const isLost = phase === undefined || phase === "gone";
-      if (machine.late) {
-        this.#isFoundInTime(machine, isLost, record != null && record.forced !== null);
-        continue;
-      }
-      // A second machine of a worker is left alone while that lives; at last nothing may live (`unfinished`).
-      if (machine.second) continue;
-      if (this.force.isLeft(worker, instance, record, isLost || row?.phase === "gone", world.now)) {
-        this.#isFoundAgain(worker);
-        continue;
-      }
-      living += 1;
-      if (phase === undefined || phase === "gone")
-        world.violated(`3: the machine of ${worker} lives, and its worker is ${phase}`, worker);
-      if (row === undefined || row.phase === "gone")
-        world.violated(`3: the machine of ${worker} lives, and is in no ledger`, worker);
-    }
-    this.#living = living;
-    const config = this.objects?.pool.disk.value?.config;
-    if (config !== undefined && living > config.maxInstances)
-      world.violated(`9: ${living} machines live, ${config.maxInstances} may`);
-    this.#checkResources();
+    this.#machines?.afterStep();
+    if (this.#looksAtAll) this.#lookAtAll();
   }
 
-  /**
-   * A machine that comes late may have been given up. Then it is found soon where nothing is in the way; if
-   * its worker was killed by force, as what force has left behind.
-   */
-  #isFoundInTime({ worker, bornAt }: LivingMachine, isLost: boolean, isForced: boolean): void {
-    const { now, awayUntil, readOnlyUntil } = this.#world;
-    const since = Math.max(bornAt, awayUntil, readOnlyUntil, this.cloud?.refusesUntil ?? 0);
-    if (isLost && now > since + (isForced ? LEFT_FOR_MS : FOUND_WITHIN_MS))
-      this.#world.violated(`3: the machine of ${worker} came late, and nobody has seen it`, worker);
-  }
-
-  /** What force has left behind is ended once a listing shows it, as long as there is a pool that lists. */
-  #isFoundAgain(worker: string): void {
-    const leftAt = this.force.leftSince(worker);
-    if (leftAt === undefined || this.force.isDeleting) return;
-    const { now, awayUntil, readOnlyUntil } = this.#world;
-    const refusesUntil = this.cloud?.refusesUntil ?? 0;
-    const since = Math.max(leftAt, this.force.backAt, awayUntil, readOnlyUntil, refusesUntil);
-    if (now > since + LEFT_FOR_MS)
-      this.#world.violated(`3: the machine of ${worker} was left behind, and nobody finds it`, worker);
+  /** What the looks at what has changed find is all that there is to find. */
+  #lookAtAll(): void {
+    const { violation } = this.#world;
+    this.#machines?.lookAtAll();
+    const overlooked = this.#world.violation;
+    if (violation !== undefined || overlooked === undefined) return;
+    this.#world.violation = undefined;
+    this.#world.violated(`audit: it was overlooked that ${overlooked.message}`, ...overlooked.about);
   }
 
   /** A pool that was deleted by force is gone: so are its runs, and it has named what it may leave behind. */
@@ -435,22 +394,6 @@ export class Audit implements ObjectsAudit {
     return record.instance !== null || record.incarnation > 0 || isLeft;
   }
 
-  #checkResources(): void {
-    const used = new Map<string, Resources[]>();
-    for (const process of this.#alive) {
-      if (process.alive) used.set(process.worker, [...(used.get(process.worker) ?? []), process.resources]);
-      else this.#alive.delete(process);
-    }
-    for (const [worker, needs] of used) {
-      const row = this.#workerRow(worker);
-      if (row === undefined) continue;
-      const left = remaining(capacityOfRow(row), needs, row.measuredMemory ?? undefined);
-      for (const what of ["vcpus", "memoryBytes"] as const)
-        if (left[what] < 0)
-          this.#world.violated(`9: on ${worker} ${-left[what]} more ${what} are used than it has`, worker);
-    }
-  }
-
   /** Whether every run that was acknowledged has ended, but for those that only a host that lies can end. */
   isAllEnded(): boolean {
     const ended = (name: string) => {
@@ -494,11 +437,6 @@ export class Audit implements ObjectsAudit {
 
   workerRows(): WorkerRow[] {
     return this.#table<WorkerRow>("workers");
-  }
-
-  #workerRow(worker: string): WorkerRow | undefined {
-    // Only the pool writes them.
-    return this.objects?.pool.disk.tables.get("workers")?.get(worker) as WorkerRow | undefined;
   }
 
   #table<Row>(name: string): Row[] {

@@ -60,7 +60,7 @@ export interface LivingMachine extends Pick<Machine, "late" | "second" | "bornAt
 /** What a machine of this cloud runs: set by the simulation. `dead`: it comes to be, and that is all. */
 export interface Boot {
   boot(worker: string, dead: boolean): void;
-  end(instance: string, why: string): void;
+  end(worker: string, why: string): void;
 }
 
 /** What this account gets of the cloud; what is absent is no limit. */
@@ -108,6 +108,8 @@ export class Cloud {
   readonly #machines = new Map<string, Machine>();
   /** Second machines under the name of a worker. */
   readonly #seconds = new Map<string, Machine>();
+  /** Those of all machines that live. */
+  readonly #living = new Set<Machine>();
   readonly #chance: Chance;
   /** What was promised, and is still to come to be, by worker. */
   readonly #toCome = new Map<string, Instance>();
@@ -147,9 +149,13 @@ export class Cloud {
 
   /** The machines that exist now, by their workers. */
   *living(): Generator<LivingMachine> {
-    for (const [worker, { endedAt, late, second, bornAt, instance }] of this.#all()) {
-      if (endedAt === undefined) yield { worker, instance: instance.id, late, second, bornAt };
-    }
+    for (const machine of this.#living) yield livingMachine(machine);
+  }
+
+  /** The machine of a worker, if it lives. A second one of its name is another. */
+  livingOf(worker: string): LivingMachine | undefined {
+    const machine = this.#machines.get(worker);
+    return machine === undefined || machine.endedAt !== undefined ? undefined : livingMachine(machine);
   }
 
   #all(): [worker: string, machine: Machine][] {
@@ -268,7 +274,7 @@ export class Cloud {
     if (this.#isOut(zone)) return { class: "capacity", scope: "zone", text: `zone ${zone} is down` };
     const { quota = Number.POSITIVE_INFINITY, outOfCapacity } = this.#account;
     if (this.#world.strikes("createError")) return { class: "temporary", text: "internal server error" };
-    if ([...this.living()].length >= quota) return { class: "quota", text: `${quota} machines are allowed` };
+    if (this.#living.size >= quota) return { class: "quota", text: `${quota} machines are allowed` };
     return instanceType === outOfCapacity ? { class: "capacity", text: "none left" } : undefined;
   }
 
@@ -320,10 +326,14 @@ export class Cloud {
       isListed: false,
       spot: intent.type.preemptible === true,
     };
-    this.#machines.set(worker, { ...common, instance, late, second: false });
+    const machine: Machine = { ...common, instance, late, second: false };
+    this.#machines.set(worker, machine);
+    this.#living.add(machine);
     if (this.#world.strikes("secondMachine", this.#chance)) {
       const other = { ...instance, id: `${instance.id}-second` };
-      this.#seconds.set(worker, { ...common, instance: other, late: false, second: true });
+      const second: Machine = { ...common, instance: other, late: false, second: true };
+      this.#seconds.set(worker, second);
+      this.#living.add(second);
       this.#world.tell(worker, `the cloud creates ${other.id}, a second machine of its name`);
     }
     this.#world.tell(worker, `the cloud creates ${instance.id}`);
@@ -409,6 +419,7 @@ export class Cloud {
   #endSecond(worker: string, machine: Machine): void {
     this.#world.tell(worker, `${machine.instance.id} is destroyed`);
     machine.endedAt ??= this.#world.now;
+    this.#living.delete(machine);
     machine.instance = { ...machine.instance, state: "terminated" };
   }
 
@@ -417,8 +428,13 @@ export class Cloud {
     const machine = this.#machines.get(worker);
     if (machine === undefined || machine.endedAt !== undefined) return;
     machine.endedAt = this.#world.now;
+    this.#living.delete(machine);
     const endedAt = fault === undefined ? {} : { fault, endedAt: new Date(this.#world.now).toISOString() };
     machine.instance = { ...machine.instance, state: "terminated", ...endedAt };
-    this.#boot.end(machine.instance.id, why);
+    this.#boot.end(worker, why);
   }
+}
+
+function livingMachine({ instance, late, second, bornAt }: Machine): LivingMachine {
+  return { worker: instance.name, instance: instance.id, late, second, bornAt };
 }

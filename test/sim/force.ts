@@ -20,10 +20,19 @@ export class Force {
   /** The pool is being deleted by force, or is deleted: until it is back. */
   isDeleting = false;
   backAt = 0;
+  /** Counts what was left behind, and what was found again. */
+  changes = 0;
+  #watcher: (worker: string) => void = () => {};
+
+  /** Sets who is told of each worker to which force may do more than before. */
+  watch(watcher: (worker: string) => void): void {
+    this.#watcher = watcher;
+  }
 
   /** An operator kills it by its name. */
   kills(worker: string): void {
     this.#named.add(worker);
+    this.#watcher(worker);
   }
 
   /** An operator deletes the pool. */
@@ -34,7 +43,9 @@ export class Force {
 
   /** It is there while its pool is deleted. */
   killsWithPool(worker: string): void {
+    if (this.#ofPool.has(worker)) return;
     this.#ofPool.add(worker);
+    this.#watcher(worker);
   }
 
   /** Whether it may be destroyed with a run on it (invariant 4). */
@@ -79,6 +90,7 @@ export class Force {
     // The pool's row may come back later than its worker.
     if (!isNamed || !this.mayDestroy(worker)) return known === null && record?.phase === "shutdown";
     this.#left.set(worker, now);
+    this.changes += 1;
     return true;
   }
 
@@ -91,6 +103,7 @@ export class Force {
     if (this.leftSince(worker) === undefined) return;
     this.#leftMs.set(worker, this.leftMs(worker, now));
     this.#left.set(worker, null);
+    this.changes += 1;
   }
 
   /** For how long nobody knew of it, as long as it lived. */

@@ -5,12 +5,13 @@ import { hostMachine, initialHost } from "../../agent/core/host.ts";
 import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../../agent/core/journal.ts";
 import type { LeaseJournal } from "../../agent/core/lease.ts";
 import type { HostMessage } from "../../agent/core/messages.ts";
-import type { HostState } from "../../agent/core/types.ts";
+import type { AttemptState, HostState } from "../../agent/core/types.ts";
 import type { AttemptOrder, HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
 import { PROTOCOL } from "../../src/shared/compat.ts";
 import { check } from "../../src/shared/machine.ts";
 import { SimDisk } from "./disk.ts";
 import { MOST_DRIFT } from "./faults.ts";
+import { wakesOnceAStep } from "./once-a-step.ts";
 import { localClock, Player, type Process, sleepyClock, type Watch } from "./player.ts";
 import type { HostEnd, SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
@@ -53,9 +54,12 @@ export class Host {
    */
   #enrolled = false;
   readonly #journal = new Map<string, AttemptJournal>();
+  /** The states of attempts of which that is the journal. States are never changed in place. */
+  #journaled = new WeakSet<AttemptState>();
   #lease: LeaseJournal | undefined;
   readonly #disk: SimDisk;
   readonly #means: Means;
+  readonly #machine = wakesOnceAStep(hostMachine);
   #state: HostState;
   #inFlight = new Set<string>();
   #reportSeq = 0;
@@ -204,6 +208,7 @@ export class Host {
     this.#world.tell(this.worker, "its machine reboots");
     this.#player.powerOff();
     this.#journal.clear();
+    this.#journaled = new WeakSet();
     this.#lease = undefined;
     this.restartAgent();
   }
@@ -239,14 +244,18 @@ export class Host {
   /** One step of its machine, which breaks no invariant (shell.md#assertions). */
   #step(event: HostEvent): void {
     const [before, now] = [this.#state, this.#localNow];
-    this.#state = hostMachine.apply(before, event, now);
-    for (const { machine, rule, what } of check(hostMachine, before, this.#state, now))
+    this.#state = this.#machine.apply(before, event, now);
+    for (const { machine, rule, what } of check(this.#machine, before, this.#state, now))
       this.#world.violated(`${rule}: ${machine} of ${this.worker}: ${what}`, this.worker);
   }
 
+  /** Writes what has changed since the journal of an attempt was last written. */
   #writeJournal(): void {
-    for (const [id, attempt] of Object.entries(this.#state.attempts))
-      this.#journal.set(id, journalOf(attempt));
+    for (const attempt of Object.values(this.#state.attempts)) {
+      if (this.#journaled.has(attempt)) continue;
+      this.#journal.set(attempt.id, journalOf(attempt));
+      this.#journaled.add(attempt);
+    }
   }
 
   /** Its disk is full for a while. */
@@ -270,7 +279,7 @@ export class Host {
   }
 
   #pump(): void {
-    for (const message of hostMachine.due(this.#state, this.#localNow)) {
+    for (const message of this.#machine.due(this.#state, this.#localNow)) {
       const key = `${message.kind} ${message.to}`;
       if (message.kind === "report") this.#report(message);
       else if (message.kind === "connect") this.#connect();
@@ -280,7 +289,7 @@ export class Host {
         this.#perform(message, () => this.#inFlight.delete(key));
       }
     }
-    const at = hostMachine.wakeAt(this.#state);
+    const at = this.#machine.wakeAt(this.#state);
     if (at === undefined || !this.#agentRuns) return;
     const wakeAt = Math.max(this.#world.now + 1, this.#clock.worldTime(at));
     if (this.#wakeAt > this.#world.now && this.#wakeAt <= wakeAt) return;

@@ -1,8 +1,9 @@
-import { type RowDisk, Rows } from "../../src/core/rows.ts";
+import { Rows } from "../../src/core/rows.ts";
 import { Actor } from "../../src/objects/actor.ts";
 import type { Envelope, Instant, Machine } from "../../src/shared/machine.ts";
-import { beyond, isOfSort } from "../core/support/map-disk.ts";
-import { NoReply, type World } from "./world.ts";
+import { wakesOnceAStep } from "./once-a-step.ts";
+import { Table } from "./table.ts";
+import { Faulted, NoReply, type World } from "./world.ts";
 
 /**
  * What survives the process of an object: its value, its tables, its alarm. Rows and values are never changed
@@ -14,7 +15,7 @@ export interface Disk<Value> {
   alarm: number | undefined;
 }
 
-class SimCrash extends Error {}
+class SimCrash extends Faulted {}
 
 /** What an object is made of: the real machine, and how its state is loaded, stored and what it sends. */
 export interface Wiring<Value, State, Event, Message extends Envelope> {
@@ -43,6 +44,7 @@ const ALARM_TRIES = 6;
 export class Node<Value, State, Event extends { type: string }, Message extends Envelope> {
   readonly name: string;
   readonly disk: Disk<Value> = { value: null, tables: new Map(), alarm: undefined };
+  readonly #tables = new Map<string, unknown>();
   readonly #world: World;
   readonly #wiring: Wiring<Value, State, Event, Message>;
   readonly #tick: Event;
@@ -118,71 +120,27 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   }
 
   /** A table on the disk, as the machine sees it. */
-  rows<Row>(table: string, isLive: (row: Row) => boolean, tracked: (keyof Row & string)[] = []): Rows<Row> {
-    const stored = this.disk.tables.get(table) ?? new Map<string, unknown>();
-    this.disk.tables.set(table, stored);
-    const rows = () => [...(stored as Map<string, Row>).values()]; // only this table's machine writes it
-    const ended = () => [...(stored as Map<string, Row>)].filter(([, row]) => !isLive(row)); // see above
-    const disk: RowDisk<Row> = {
-      // Only this table's machine writes it, so what it reads is what it has written.
-      read: (key) => stored.get(key) as Row | undefined,
-      readLive: () => [...(stored as Map<string, Row>)].filter(([, row]) => isLive(row)), // see above
-      readEnded: (limit) =>
-        ended()
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .slice(0, limit),
-      lowest: (field, by, atLeast) => {
-        const numbers = rows()
-          .filter((row) => Number(row[by as keyof Row] ?? -1) >= atLeast)
-          .flatMap((row) => (row[field as keyof Row] === undefined ? [] : Number(row[field as keyof Row])));
-        return numbers.length === 0 ? undefined : Math.min(...numbers);
-      },
-      sums: (field, by) => {
-        const sums = new Map<string, number>();
-        for (const row of rows()) {
-          const name = String(row[by as keyof Row]);
-          sums.set(name, (sums.get(name) ?? 0) + Number(row[field as keyof Row] ?? 0));
-        }
-        return sums;
-      },
-      readLatestEnded: (field, limit) => {
-        const number = ([, row]: [string, Row]) => Number(row[field as keyof Row] ?? 0);
-        return ended()
-          .sort((a, b) => number(b) - number(a))
-          .slice(0, limit);
-      },
-      write: (key, row) => void stored.set(key, row),
-      remove: (key) => void stored.delete(key),
-      highest: (field) => Math.max(0, ...rows().map((row) => Number(row[field as keyof Row] ?? 0))),
-      readAbove: (field, above, from, limit) => {
-        const number = (row: Row) => Number(row[field as keyof Row] ?? 0);
-        const found = [...(stored as Map<string, Row>)].filter(([key]) => key >= from); // see above
-        return found
-          .map(([, row]) => row)
-          .filter((row) => number(row) > above)
-          .sort((a, b) => number(a) - number(b))
-          .slice(0, limit);
-      },
-      hasMoreThan: (count) => stored.size > count,
-      hasFrom: (from) => [...stored.keys()].some((key) => key >= from),
-      beyond: (sort, newest) => beyond([...stored], sort, newest),
-      count: (sort, after, upTo) =>
-        [...stored].filter(([key, row]) => key > after && key <= upTo && isOfSort(row, sort)).length,
-      removeUpTo: (upTo, sort) => {
-        for (const [key, row] of stored)
-          if (key <= upTo && (sort === undefined || isOfSort(row, sort))) stored.delete(key);
-      },
-      keepEnded: () => undefined, // no story has so many deliveries
-      hasForgettable: (until) =>
-        ended().some(([, row]) => Number(row["at" as keyof Row] ?? until + 1) <= until),
-      forget: (until) => {
-        for (const [key, row] of stored as Map<string, Row & { at?: number }>) {
-          // see above
-          if (!isLive(row) && (row.at ?? until + 1) <= until) stored.delete(key);
-        }
-      },
-    };
-    return new Rows(disk, isLive, tracked);
+  rows<Row>(name: string, isLive: (row: Row) => boolean, tracked: (keyof Row & string)[] = []): Rows<Row> {
+    return new Rows(this.#table<Row>(name), isLive, tracked);
+  }
+
+  /** The highest key of the ended rows of a table. */
+  lastEnded(name: string): string | undefined {
+    return this.#table(name).lastEnded;
+  }
+
+  /** Sets who is told of the key of each row that is written or removed. */
+  watchTable(name: string, watcher: (key: string) => void): void {
+    this.#table(name).watcher = watcher;
+  }
+
+  #table<Row>(name: string): Table<Row> {
+    const known = this.#tables.get(name) as Table<Row> | undefined; // only this table's machine writes it
+    if (known !== undefined) return known;
+    const table = new Table<Row>(new Map());
+    this.#tables.set(name, table);
+    this.disk.tables.set(name, table.rows);
+    return table;
   }
 
   /** The process dies now, between two events: what is not stored is forgotten. */
@@ -210,7 +168,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   #start(): Actor<State, Event, Message> {
     const life = this.#life;
     const alive = () => life === this.#life && !this.#dying;
-    const actor = new Actor(this.#wiring.machine, {
+    const actor = new Actor(wakesOnceAStep(this.#wiring.machine), {
       now: () => this.#world.planeNow,
       load: () =>
         this.#wiring.load(this.disk, this.#firing ? this.#world.planeNow : (this.disk.alarm ?? null)),

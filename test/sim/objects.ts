@@ -82,11 +82,6 @@ export const REAL_MACHINES: Machines = {
   webhook: webhookMachine,
 };
 
-/** The number of the last entry of a stored table. */
-function latestIn(table: ReadonlyMap<string, unknown> | undefined): number {
-  return Number([...(table?.keys() ?? [])].sort().at(-1) ?? "0");
-}
-
 /** The simulation has no bucket: what is due is exported at once. */
 function exported({ from, before }: ExportMessage): ExportAnswered {
   return { type: "audit_exported", from, exported: { ...from, ...nothingExported(before) } };
@@ -271,7 +266,7 @@ export class Objects {
             node.rows("workers", isLiveWorker),
             new AuditTable(
               node.rows<AuditRow>("audit", () => false),
-              latestIn(disk.tables.get("audit")),
+              Number(node.lastEnded("audit") ?? "0"),
             ),
             node.rows<HourRow>("hours", () => false),
           ),

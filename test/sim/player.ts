@@ -35,6 +35,8 @@ export interface Process extends AttemptParts {
 /** Who is told what happens on a machine. */
 export interface Watch {
   started(process: Process): void;
+  /** It lives no more. */
+  died(process: Process): void;
   /** Somebody's signal has reached it: its number is the last of `signals`. */
   signaled(process: Process): void;
 }
@@ -210,6 +212,7 @@ export class Player {
     const { id, run, fake } = process;
     const exit = fakeExit(fake);
     Object.assign(process, { alive: false, exit, endedAt: this.#world.now });
+    this.#watch.died(process);
     this.#leaveLock(process);
     this.#world.tell(run, `${id} ends: ${exit.signal ?? `exit code ${exit.code}`}`);
     this.#world.time.after(1, () => this.#watch.ended({ type: "exited", id, exit }));
@@ -241,6 +244,7 @@ export class Player {
   #loseIt(process: Process): void {
     if (!process.alive) return;
     Object.assign(process, { alive: false, endedAt: this.#world.now });
+    this.#watch.died(process);
     this.#leaveLock(process);
   }
 

@@ -12,8 +12,10 @@ import { TRAITS } from "../../src/shared/cloud/kinds.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { ACKNOWLEDGE_MS } from "../../src/shared/limits.ts";
 import { Audit } from "./audit.ts";
+import { Awaited } from "./awaited.ts";
 import { billOf, type MachineBill } from "./bill.ts";
 import { type Account, Cloud, type Refusal, refusal } from "./cloud.ts";
+import { drive } from "./drive.ts";
 import { checkEntries, isEntryOwed } from "./entries.ts";
 import { ALL_FAULTS, type Fault, MOST_OFF_MS } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
@@ -27,7 +29,7 @@ import { ENDPOINT, SETTINGS } from "./receiver.ts";
 import { related } from "./relations.ts";
 import { Chance } from "./rng.ts";
 import { Truth } from "./truth.ts";
-import { type Job, jobs, type Plea, POOL, poolOf } from "./workload.ts";
+import { type Job, jobs, type Plea, POOL, poolOf, SHORT_RUNS } from "./workload.ts";
 import { type Line, NoReply, type Violation, World } from "./world.ts";
 
 export interface Options {
@@ -39,8 +41,12 @@ export interface Options {
   machines: Machines;
   /** What is submitted; drawn by chance if absent. */
   jobs?: Job[];
+  /** Within which time that is submitted; absent: by the number of runs. */
+  withinMs?: number | undefined;
   /** Where the world is another than usual. */
   setting?: Setting;
+  /** After each step all is looked at, and not only what has changed: slow, and it must find nothing more. */
+  looksAtAll?: boolean;
 }
 
 export interface Setting {
@@ -80,10 +86,11 @@ export interface Result {
   onLiar: Set<string>;
 }
 
-export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES };
+export const DEFAULTS = { runs: SHORT_RUNS, faults: ALL_FAULTS, machines: REAL_MACHINES };
 
-/** Steps for which the quiet end may take: far more than it ever needs. */
+/** Steps that the quiet end may take: far more than it ever needs. The second: for each run beyond a few. */
 const QUIET_STEPS = 60_000;
+const QUIET_STEPS_OF_RUN = 1_000;
 const CRON_MS = 300_000;
 /** Steps after which it is looked whether a story with faults to its end is there. */
 const ASKED_EACH = 100;
@@ -124,6 +131,7 @@ class Simulation {
   #ownBoots = 1;
   #liar: Liar | undefined;
   readonly #jobs = new Map<string, Job>();
+  readonly #acknowledgements = new Awaited();
   readonly #projectOfNext: () => string;
   /** Runs of which all is started that their `act` waits for. */
   readonly #acted = new Set<string>();
@@ -142,32 +150,31 @@ class Simulation {
     this.#setting = { ...setting, pool };
     this.#projectOfNext = projectOfNext;
     this.#world = new World(options.seed, options.faults, setting.rates);
-    this.#audit = new Audit(this.#world, options.seed);
+    this.#audit = new Audit(this.#world, options.seed, options.looksAtAll);
     this.#objects = new Objects(this.#world, options.machines, this.#audit);
     const boot = {
       boot: (worker: string, dead: boolean) => this.#boot(worker, dead),
-      end: (instance: string, why: string) => this.#end(instance, why),
+      end: (worker: string, why: string) => this.#end(worker, why),
     };
     const chance = new Chance(options.seed ^ 0x7f4a7c15);
     const namesAreFree = TRAITS[pool.provider.kind].freesNames === true;
     this.#cloud = new Cloud(this.#world, boot, chance, { namesAreFree, ...setting.account });
     this.#objects.cloud = this.#cloud;
     this.#truth = new Truth(this.#world, this.#objects);
-    this.#audit.objects = this.#objects;
-    this.#audit.cloud = this.#cloud;
+    this.#audit.begin(this.#objects, this.#cloud);
     this.#operator = new Operator(this.#world, this.#objects, this.#audit, pool, options.seed);
   }
 
   async run(): Promise<number> {
     this.#begin();
-    let steps = 0;
-    for (; steps < this.#options.steps && !this.#isDone(steps) && (await this.#step()); steps += 1);
+    let steps = await this.#steps(0, (n) => n < this.#options.steps && !this.#isDone(n));
     this.#world.quiet = true;
     this.#world.readOnlyUntil = 0;
     for (const host of this.#audit.hosts.values()) Object.assign(host, { cutOffUntil: 0, fullUntil: 0 });
     this.#world.awayUntil = 0;
-    const last = steps + QUIET_STEPS;
-    for (; steps < last && this.#isUnsettled() && (await this.#step()); steps += 1);
+    const more = Math.max(0, this.#options.runs - SHORT_RUNS);
+    const last = steps + QUIET_STEPS + more * QUIET_STEPS_OF_RUN;
+    steps = await this.#steps(steps, (n) => n < last && this.#isUnsettled());
     const unfinished = this.#audit.unfinished();
     if (unfinished !== undefined) this.#world.violated(unfinished.text, ...unfinished.about);
     this.#audit.afterAll(this.#options.faults.length === 0);
@@ -220,17 +227,29 @@ class Simulation {
   }
 
   /**
-   * One thing happens, and everything that follows from it at once. False at a violation, or when nothing is
-   * left.
+   * Things happen one after the other, each with everything that follows from it at once, as long as they are
+   * wanted, something is left to happen, and nothing is violated. Returns how many steps there were then.
    */
-  async #step(): Promise<boolean> {
-    if (!this.#world.time.step()) return false;
-    await new Promise((resolve) => setImmediate(resolve));
+  async #steps(before: number, isWanted: (steps: number) => boolean): Promise<number> {
+    let steps = before;
+    let isUnderWay = false;
+    await drive(() => {
+      if (isUnderWay) {
+        this.#settle();
+        if (this.#world.violation !== undefined) return false;
+        steps += 1;
+      }
+      isUnderWay = isWanted(steps) && this.#world.time.step();
+      return isUnderWay;
+    });
+    return steps;
+  }
+
+  #settle(): void {
     for (const node of this.#world.dying) node.bury();
     this.#world.dying.clear();
     this.#audit.afterStep();
     this.#truth.afterStep();
-    return this.#world.violation === undefined;
   }
 
   #begin(): void {
@@ -247,8 +266,8 @@ class Simulation {
     };
     void this.#world.retrying(() => this.#objects.webhook.serve((actor) => void actor.apply(follow)));
     this.#audit.events.begin();
-    const { seed, runs } = this.#options;
-    const made = this.#options.jobs ?? jobs(runs, chance);
+    const { seed, runs, withinMs } = this.#options;
+    const made = this.#options.jobs ?? jobs(runs, chance, withinMs);
     const named = made.map((job) => ({ ...job, id: runIdIn(this.#projectOfNext(), job.id) }));
     const submitted = this.#options.jobs === undefined ? related(named, seed) : named;
     this.#audit.submitted = submitted.length;
@@ -342,7 +361,7 @@ class Simulation {
   /** A client that goes on until it is told that its run is stored. */
   async #submit({ id, spec }: Job): Promise<void> {
     // As the edge: a run is taken only if those that it follows exist (api.md#after).
-    while (spec.after?.some((one) => !this.#audit.acknowledged.has(one))) await this.#world.time.sleep(1_000);
+    for (const one of spec.after ?? []) await this.#acknowledgements.of(one);
     await this.#world.retrying(() =>
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {
@@ -363,6 +382,7 @@ class Simulation {
       ),
     );
     this.#audit.acknowledged.add(id);
+    this.#acknowledgements.come(id);
     this.#world.tell(id, "is acknowledged");
   }
 
@@ -411,6 +431,7 @@ class Simulation {
         else this.#audit.hosts.get(process.worker)?.restartAgent();
       });
     },
+    died: (process) => this.#audit.died(process),
     signaled: (process) => this.#audit.pleas.signaled(process),
   };
 
@@ -509,6 +530,7 @@ class Simulation {
     const world = this.#world;
     const host = new Host(world, worker, this.#planeOf(worker), this.#watch);
     this.#audit.hosts.set(worker, host);
+    this.#audit.machineChanged(worker);
     this.#fallIll(host);
     if (world.strikes("deadBoot") || dead) {
       host.ill = "silent";
@@ -531,9 +553,9 @@ class Simulation {
     });
   }
 
-  #end(instance: string, why: string): void {
-    const worker = instance.slice("i-".length);
+  #end(worker: string, why: string): void {
     if (why === "it is destroyed") this.#audit.destroyed(worker);
+    this.#audit.machineChanged(worker);
     this.#audit.hosts.get(worker)?.die(why);
   }
 

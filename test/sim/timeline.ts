@@ -1,14 +1,15 @@
 interface Planned {
   at: number;
   order: number;
-  happen: () => void;
-  canceled: boolean;
+  /** Undefined once it is taken back. */
+  happen: (() => void) | undefined;
 }
 
 /** What happens, in the order of virtual time; at one instant, in the order in which it was planned. */
 export class Timeline {
   now = 1_000_000;
   #planned = 0;
+  /** A binary heap: the next thing to happen is the first. */
   readonly #heap: Planned[] = [];
 
   after(delayMs: number, happen: () => void): () => void {
@@ -17,18 +18,11 @@ export class Timeline {
 
   /** Plans something. What it returns takes that back: then it is no step either. */
   at(instant: number, happen: () => void): () => void {
-    const heap = this.#heap;
     this.#planned += 1;
-    const planned = { at: Math.max(instant, this.now), order: this.#planned, happen, canceled: false };
-    heap.push(planned);
-    for (let child = heap.length - 1; child > 0; ) {
-      const parent = (child - 1) >> 1;
-      if (!this.#before(child, parent)) break;
-      this.#swap(child, parent);
-      child = parent;
-    }
+    const planned: Planned = { at: Math.max(instant, this.now), order: this.#planned, happen };
+    this.#rise(planned);
     return () => {
-      planned.canceled = true;
+      planned.happen = undefined;
     };
   }
 
@@ -40,10 +34,7 @@ export class Timeline {
   /** Lets the next thing happen. False if nothing is left. */
   step(): boolean {
     for (let next = this.#take(); next !== undefined; next = this.#take()) {
-      if (next.canceled) continue;
-      this.now = next.at;
-      next.happen();
-      return true;
+      if (this.#happens(next)) return true;
     }
     return false;
   }
@@ -52,46 +43,60 @@ export class Timeline {
   until(instant: number): void {
     for (let [next] = this.#heap; next !== undefined && next.at <= instant; [next] = this.#heap) {
       this.#take();
-      if (next.canceled) continue;
-      this.now = next.at;
-      next.happen();
+      this.#happens(next);
     }
     this.now = Math.max(this.now, instant);
   }
 
+  #happens({ at, happen }: Planned): boolean {
+    if (happen === undefined) return false;
+    this.now = at;
+    happen();
+    return true;
+  }
+
   #take(): Planned | undefined {
-    const heap = this.#heap;
-    const [first] = heap;
-    const last = heap.pop();
-    if (first !== undefined && last !== undefined && heap.length > 0) {
-      heap[0] = last;
-      this.#sink();
-    }
+    const first = this.#heap[0];
+    const last = this.#heap.pop();
+    if (last !== undefined && last !== first) this.#sink(last);
     return first;
   }
 
-  #sink(): void {
-    for (let parent = 0; ; ) {
-      const children = [2 * parent + 1, 2 * parent + 2].filter((child) => child < this.#heap.length);
-      const [a, b] = children;
-      if (a === undefined) return;
-      const least = b !== undefined && this.#before(b, a) ? b : a;
-      if (!this.#before(least, parent)) return;
-      this.#swap(least, parent);
-      parent = least;
+  /** Puts something new at its place, from the end of the heap. */
+  #rise(planned: Planned): void {
+    const heap = this.#heap;
+    let place = heap.length;
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      const above = heap[parent];
+      if (above === undefined || !isBefore(planned, above)) break;
+      heap[place] = above;
+      place = parent;
     }
+    heap[place] = planned;
   }
 
-  #before(a: number, b: number): boolean {
-    const [x, y] = [this.#heap[a], this.#heap[b]];
-    if (x === undefined || y === undefined) return false;
-    return x.at < y.at || (x.at === y.at && x.order < y.order);
+  /** Puts what was last at its place, from the top of the heap. */
+  #sink(planned: Planned): void {
+    const heap = this.#heap;
+    let place = 0;
+    for (;;) {
+      let child = 2 * place + 1;
+      let below = heap[child];
+      if (below === undefined) break;
+      const other = heap[child + 1];
+      if (other !== undefined && isBefore(other, below)) {
+        child += 1;
+        below = other;
+      }
+      if (!isBefore(below, planned)) break;
+      heap[place] = below;
+      place = child;
+    }
+    heap[place] = planned;
   }
+}
 
-  #swap(a: number, b: number): void {
-    const [x, y] = [this.#heap[a], this.#heap[b]];
-    if (x === undefined || y === undefined) return;
-    this.#heap[a] = y;
-    this.#heap[b] = x;
-  }
+function isBefore(x: Planned, y: Planned): boolean {
+  return x.at < y.at || (x.at === y.at && x.order < y.order);
 }

@@ -99,11 +99,25 @@ const GCE: PoolConfig["provider"] = {
 /** Of so many stories one is about such a cloud. */
 const CLOUDS_IN = 3;
 
-/** The jobs of one simulation: short and long, some with limits, some aborted, some of several tasks. */
-export function jobs(count: number, chance: Chance): Job[] {
+/** The runs of a short story, all of which are submitted within this time. */
+export const SHORT_RUNS = 8;
+const SHORT_WITHIN_MS = 120_000;
+/** In a long story there is another run each time so much has passed: about as many as its machines can take. */
+const EACH_MS = 60_000;
+
+/** Within which time so many runs are submitted, so that in long stories as much goes on at once as in short ones. */
+export function submittedWithinMs(count: number): number {
+  return SHORT_WITHIN_MS + Math.max(0, count - SHORT_RUNS) * EACH_MS;
+}
+
+/**
+ * The jobs of one simulation: short and long, some with limits, some aborted, some of several tasks. All are
+ * submitted within `withinMs`.
+ */
+export function jobs(count: number, chance: Chance, withinMs = submittedWithinMs(count)): Job[] {
   return Array.from({ length: count }, (_, i) => {
     const id = `run-${i + 1}`;
-    const submitAtMs = chance.between(0, 120_000);
+    const submitAtMs = chance.between(0, withinMs);
     const what = chance.chance(0.5) ? group(chance) : command(chance);
     const spec = RunSpec.parse({
       ...what,

@@ -2,8 +2,18 @@ import { FAULTS, type Fault } from "./faults.ts";
 import { Chance } from "./rng.ts";
 import { Timeline } from "./timeline.ts";
 
+/** What a fault leads to. Nobody reads where it was thrown, and finding that out costs more than most steps. */
+export class Faulted extends Error {
+  constructor(message?: string) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    super(message);
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 /** A request that got no reply: all that a caller can know. */
-export class NoReply extends Error {}
+export class NoReply extends Faulted {}
 
 /** Something that must never be was found to be. */
 export class Violation extends Error {

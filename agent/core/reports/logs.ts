@@ -23,9 +23,10 @@ export interface LogStream {
 
 /** The streams of these attempts. */
 export function streamsOf(...attempts: AttemptState[]): LogStream[] {
-  return attempts.flatMap((attempt) =>
-    STREAMS.map((stream) => ({ attempt, stream, log: attempt.logs[stream] })),
-  );
+  const streams: LogStream[] = [];
+  for (const attempt of attempts)
+    for (const stream of STREAMS) streams.push({ attempt, stream, log: attempt.logs[stream] });
+  return streams;
 }
 
 /**

@@ -51,7 +51,8 @@ export function makeReport(state: HostState, now: Instant): MessageOf<"report"> 
   // So the end is never known without the output, whatever happens to this machine afterwards.
   const carriers = sendLogs ? attempts : attempts.filter(isOver);
   const waiting = piecesToSend(state, carriers);
-  const pieces = shareLogBudget(waiting, logBudget(report, waiting));
+  // Without log bytes nobody needs to know how large the rest is.
+  const pieces = waiting.length === 0 ? [] : shareLogBudget(waiting, logBudget(report, waiting));
   const waitMs = onSocket || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
   const by = onSocket ? "socket" : "webhook";
   return { to: setup.reportUrl, kind: "report", seq: report.seq, by, waitMs, report, pieces };

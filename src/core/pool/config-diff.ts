@@ -15,6 +15,7 @@ export function isSameMachine(a: InstanceType | undefined, b: InstanceType | und
 
 /** Whether two instance types have the same description. */
 export function isSameType(a: InstanceType | undefined, b: InstanceType | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
   const text = (type: InstanceType) => JSON.stringify(Object.entries(type).sort());
-  return a !== undefined && b !== undefined && text(a) === text(b);
+  return a === b || text(a) === text(b);
 }

@@ -45,7 +45,9 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const isKnown = upsert.failure === null || upsert.failure.at === row.failure?.at;
   const next: WorkerRow = isKnown ? { ...heard, failure: row.failure } : heard;
   const keys = Object.keys(next) as (keyof WorkerRow)[]; // `next` has only such keys
-  const changed = keys.some((key) => JSON.stringify(next[key]) !== JSON.stringify(row[key]));
+  const isChanged = (key: keyof WorkerRow) =>
+    next[key] !== row[key] && JSON.stringify(next[key]) !== JSON.stringify(row[key]);
+  const changed = keys.some(isChanged);
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
   const record = withHolds(state.record, row, next, now);
   return { ...state, record: learn(record, row, next) };
