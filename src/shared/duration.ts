@@ -8,25 +8,12 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 /** The longest duration that is accepted: a hundred years. An instant plus this duration is still exact. */
 export const MAX_DURATION_MS: Millis = 100 * 365 * 86_400_000;
 
-/** What texts mean. A few hundred are in use, and each is read for every run and at every look at a pool. */
-const known = new Map<string, Millis | undefined>();
-const MOST_KNOWN = 1_000;
-
 /**
  * Parses a duration such as `250ms`, `10s`, `1h30m` or `0s` into milliseconds. Returns undefined for any
  * other text, for a negative duration, and for a duration over `MAX_DURATION_MS`.
  */
 export function parseDuration(text: string): Millis | undefined {
-  if (text.length > 32) return undefined;
-  if (known.has(text)) return known.get(text);
-  if (known.size >= MOST_KNOWN) known.clear();
-  const ms = parsed(text);
-  known.set(text, ms);
-  return ms;
-}
-
-function parsed(text: string): Millis | undefined {
-  if (!WHOLE.test(text)) return undefined;
+  if (text.length > 32 || !WHOLE.test(text)) return undefined;
   let total = 0;
   for (const [, amount, unit] of text.matchAll(PART)) total += Number(amount) * (UNIT_MS[unit ?? ""] ?? 0);
   const ms = Math.round(total);
