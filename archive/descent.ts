@@ -29,13 +29,13 @@ type OnMissing = (name: string, path: string) => void;
  * only have directories of the caller's own user here. There, a look at each directory on the way is enough.
  */
 export class Descent {
-  readonly root: string;
+  readonly #root: string;
   readonly #top: number | undefined;
   /** The directory of the latest call: usually the next call needs it, too. */
   #latest: { path: string; dir: number | undefined } | undefined;
 
   private constructor(root: string, top: number | undefined) {
-    this.root = root;
+    this.#root = root;
     this.#top = top;
   }
 
@@ -54,7 +54,7 @@ export class Descent {
       this.forget();
       this.#latest = { path, dir };
     }
-    if (this.#top === undefined) return join(this.root, path);
+    if (this.#top === undefined) return join(this.#root, path);
     return descriptorPath(path === "" ? this.#top : (this.#latest?.dir ?? this.#top));
   }
 
@@ -75,7 +75,7 @@ export class Descent {
     let done = "";
     for (const part of path.split("/")) {
       const from = dir;
-      const name = from === undefined ? join(this.root, done, part) : `${descriptorPath(from)}/${part}`;
+      const name = from === undefined ? join(this.#root, done, part) : `${descriptorPath(from)}/${part}`;
       done = done === "" ? part : `${done}/${part}`;
       try {
         if (part === "..") throw new Obstacle(done);
