@@ -23,6 +23,9 @@ import type { Tunnels } from "./tunnels/tunnels.ts";
 /** The shortest timer. It prevents a tight loop while a message that is due waits for a message in flight. */
 const SHORTEST_TIMER_MS: Millis = 5;
 
+/** Two moments that are no further apart need one timer: instants are whole milliseconds. */
+const SAME_MOMENT_MS: Millis = 1;
+
 /** One step in this many is checked (shell.md#assertions). */
 const CHECK_EVERY = Number(process.env.DROVER_CHECK_EVERY || 64);
 
@@ -51,6 +54,8 @@ export class HostAgent {
   /** Undefined before this host has joined. */
   #exchange: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer ends, on Node's clock, which stands still in sleep as timers do. */
+  #timerEndsAt = Number.NaN;
   /** Whether the journal is complete. */
   #journaled = true;
   #steps = 0;
@@ -181,10 +186,17 @@ export class HostAgent {
   }
 
   #arm(at: Instant): void {
-    clearTimeout(this.#timer);
     const wakeAt = hostMachine.wakeAt(this.#state);
+    const leftMs = wakeAt === undefined ? Number.NaN : Math.max(SHORTEST_TIMER_MS, wakeAt - at);
+    const delayMs = Math.min(LONGEST_TIMER_MS, leftMs);
+    const endsAt = performance.now() + delayMs;
+    if (Math.abs(endsAt - this.#timerEndsAt) <= SAME_MOMENT_MS) return;
+    clearTimeout(this.#timer);
+    this.#timerEndsAt = endsAt;
     if (wakeAt === undefined) return;
-    const delayMs = Math.min(LONGEST_TIMER_MS, Math.max(SHORTEST_TIMER_MS, wakeAt - at));
-    this.#timer = setTimeout(() => this.tell({ type: "tick" }), delayMs);
+    this.#timer = setTimeout(() => {
+      this.#timerEndsAt = Number.NaN;
+      this.tell({ type: "tick" });
+    }, delayMs);
   }
 }

@@ -34,12 +34,23 @@ export function replaceFile(path: string, text: string): void {
  */
 function write(path: string, content: string | Uint8Array, flush: boolean): void {
   const temporary = path + TEMPORARY_ENDING;
-  rmSync(temporary, { force: true });
   try {
-    writeFileSync(temporary, content, { mode: PRIVATE_FILE, flag: "wx", flush });
+    writeNew(temporary, content, flush);
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;
+  }
+}
+
+/** Writes a file that is not there. One that a crash has left is deleted first. */
+function writeNew(path: string, content: string | Uint8Array, flush: boolean): void {
+  const options = { mode: PRIVATE_FILE, flag: "wx", flush };
+  try {
+    writeFileSync(path, content, options);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    rmSync(path, { force: true });
+    writeFileSync(path, content, options);
   }
 }

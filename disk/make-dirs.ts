@@ -9,8 +9,19 @@ import { dirname, resolve } from "node:path";
  */
 export function makeDirs(path: string, mode?: number): void {
   const dir = resolve(path);
-  const parent = dirname(dir);
-  if (!isDirectory(parent) && parent !== dir) makeDirs(parent, mode);
+  try {
+    mkdirSync(dir, { mode });
+  } catch (error) {
+    if (isDirectory(dir)) return;
+    const parent = dirname(dir);
+    if (parent === dir || isDirectory(parent)) throw error;
+    makeDirs(parent, mode);
+    makeBelow(dir, mode);
+  }
+}
+
+/** Creates a directory whose parent was there a moment ago. */
+function makeBelow(dir: string, mode: number | undefined): void {
   try {
     mkdirSync(dir, { mode });
   } catch (error) {

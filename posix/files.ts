@@ -1,13 +1,14 @@
 // How is a small file read that may not be there, and how is a private folder made?
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { makeDirs } from "../disk/make-dirs.ts";
 import { errorCode, isStarved } from "./errors.ts";
 
 /** Only this user may read Drover's files: there are secrets among them, and logs of tasks. */
 const PRIVATE_DIR = 0o700;
 
-/** The text of a file; undefined if there is none. */
+/** The text of a file; undefined if there is none, which is cheaper to ask than to learn by an error. */
 export function readIfThere(path: string): string | undefined {
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   try {
     return readFileSync(path, "utf8");
   } catch (error) {

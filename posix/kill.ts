@@ -36,11 +36,11 @@ export async function killTree(
   let killed = false;
   for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LAST_LOOK_MS, lookMs * 2)) {
     try {
-      const members = group === undefined ? [] : membersOf(group);
-      const alive = [...new Set([...members, ...findTree(query).map(({ pid }) => pid)])];
-      if (alive.length === 0 && (group === undefined || removeGroup(group))) {
-        return { empty: true, killed, alive };
+      const tree = findTree(query).map(({ pid }) => pid);
+      if (tree.length === 0 && (group === undefined || removeGroup(group))) {
+        return { empty: true, killed, alive: [] };
       }
+      const alive = [...new Set([...(group === undefined ? [] : membersOf(group)), ...tree])];
       killed ||= alive.length > 0;
       if (group !== undefined) killGroup(group);
       for (const pid of alive) sendSignal(pid, "SIGKILL");

@@ -46,8 +46,10 @@ export function openMemoryDir(link: string, roots = MEMORY_ROOTS): MemoryDir {
 
 /** The directory of an earlier call; undefined if there is none, or if it is not this user's own. */
 export function findMemoryDir(link: string): MemoryDir | undefined {
+  const found = lstatSync(link, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
   try {
-    const isLink = lstatSync(link).isSymbolicLink();
+    const isLink = found.isSymbolicLink();
     const path = isLink ? readlinkSync(link) : link;
     const { mode, uid, isDir } = statOf(path);
     // Anybody can make a directory where a former one was, once the machine has booted again.

@@ -1,5 +1,5 @@
 // What does the kernel say about a process?
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { errorCode } from "./errors.ts";
 import { readUnlessGone } from "./files.ts";
 
@@ -53,7 +53,7 @@ export function listProcs(): Proc[] {
 
 /** Reads the processes with these pids, except those that no longer exist. */
 export function readProcs(pids: number[]): Proc[] {
-  return pids.flatMap((pid) => readProc(pid) ?? []);
+  return pids.flatMap((pid) => (existsSync(`/proc/${pid}`) ? (readProc(pid) ?? []) : []));
 }
 
 /** The living children of a process. */

@@ -33,18 +33,24 @@ const MAX_SCANS = 8;
  */
 export function findTree(query: TreeQuery): Proc[] {
   let found: Proc[] = [];
+  let last = lastPid();
+  let from = query.shim?.pid;
   for (let scan = 0; scan < MAX_SCANS; scan += 1) {
-    const before = lastPid();
-    found = scanTree(query, before).filter(({ ended }) => !ended);
-    // A scan can miss a child if its parent forks it during the scan and then ends.
-    if (found.length > 0 || lastPid() === before) return found;
+    found = scanTree(query, candidates(query.shim, from, last)).filter(({ ended }) => !ended);
+    const latest = lastPid();
+    // A scan can miss a child if its parent forks it during the scan and then ends. The next scan looks at
+    // what was forked meanwhile: what was there before has been looked at.
+    if (found.length > 0 || latest === last) return found;
+    from = last + 1;
+    last = latest;
   }
   return found;
 }
 
-function scanTree(query: TreeQuery, last: number): Proc[] {
-  const isMarked = ({ pid }: Proc) => query.isMarked(environmentOf(pid));
-  const procs = readProcs(candidates(query.shim, last));
+function scanTree(query: TreeQuery, pids: number[]): Proc[] {
+  // What has ended has no environment any more.
+  const isMarked = ({ pid, ended }: Proc) => !ended && query.isMarked(environmentOf(pid));
+  const procs = readProcs(pids);
   if (query.isMarkedOnly) return procs.filter((proc) => proc.pid !== process.pid && isMarked(proc));
   const seen = new Set(procs.map(({ pid }) => pid));
   const leaders = new Set(procs.map(({ session }) => session).filter((leader) => !seen.has(leader)));
@@ -84,16 +90,17 @@ export function selectTree(
 
 /**
  * The pids that a process of this tree can have. The kernel assigns pids in order, so just after the shim's
- * start these are the few pids from the shim's to the latest one. So a scan for a short command need not read
- * all processes of the machine.
+ * start these are the few pids from the shim's to the latest one, of which those before `from` are known
+ * already. So a scan for a short command need not read all processes of the machine.
  */
-function candidates(shim: ProcId | undefined, last: number): number[] {
-  const ageSeconds = shim === undefined ? Infinity : uptime() - shim.startTime / TICKS_PER_SECOND;
-  const count = shim === undefined ? 0 : last - shim.pid + 1;
+function candidates(shim: ProcId | undefined, from: number | undefined, last: number): number[] {
+  if (shim === undefined || from === undefined) return listPids();
+  const count = last - from + 1;
+  const ageSeconds = uptime() - shim.startTime / TICKS_PER_SECOND;
   // Some containers have their own uptime. Then the age is far off, in either direction.
   const fresh = Math.abs(ageSeconds) <= NO_WRAP_SECONDS;
-  if (shim === undefined || !fresh || count < 1 || count > FEW_PIDS) return listPids();
-  return Array.from({ length: count }, (_, index) => shim.pid + index);
+  if (!fresh || from < shim.pid || count < 1 || count > FEW_PIDS) return listPids();
+  return Array.from({ length: count }, (_, index) => from + index);
 }
 
 /** The pid that was assigned last. Every fork changes it. */

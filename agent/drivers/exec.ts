@@ -39,6 +39,8 @@ interface Running {
   shim: Proc;
   /** Settles when the shim has ended and the end of the main process was reported. */
   ended: Promise<void>;
+  /** `ended` has settled. */
+  isOver?: boolean;
 }
 
 export interface ExecDriverOptions {
@@ -74,6 +76,8 @@ export class ExecDriver implements Driver {
     const ended = new Promise<void>((settle) => {
       child.once("exit", async (code) => {
         tellEnd(id, await retryWhileStarved(() => this.#readEnd(id, code)));
+        const running = this.#running.get(id);
+        if (running !== undefined) running.isOver = true;
         settle();
       });
     });
@@ -195,7 +199,8 @@ function isUntouched({ startedAt, endedAt, startError, stop }: AttemptJournal): 
 }
 
 /** Once a task is gone, waits until its shim has written the status and ended. Kills a shim that hangs. */
-async function endShim({ shim, ended }: Running): Promise<void> {
+async function endShim({ shim, ended, isOver = false }: Running): Promise<void> {
+  if (isOver) return;
   const late = setTimeout(async () => {
     if (await retryWhileStarved(() => lives(shim))) sendSignal(shim.pid, "SIGKILL");
   }, SHIM_END_MS);

@@ -1,6 +1,15 @@
 // What does a process get from this machine: environment, values of the node, markers?
 import { arch, availableParallelism, hostname, totalmem, userInfo } from "node:os";
 
+/** This process keeps its user and its machine, and each question to the system opens files. */
+const me = whoAmI();
+const MACHINE = {
+  "attr.kernel.name": process.platform,
+  "attr.cpu.arch": arch(),
+  "attr.cpu.numcores": String(availableParallelism()),
+  "attr.memory.totalbytes": String(totalmem()),
+};
+
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
@@ -8,7 +17,7 @@ const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
  * (decisions/tasks.md#environment). `user`: the user of the process, if it is not the agent's.
  */
 export function baseEnvironment(user?: { name: string; home: string }): Record<string, string> {
-  const { name, home } = user ?? whoAmI();
+  const { name, home } = user ?? me;
   return { PATH: DEFAULT_PATH, HOME: home, USER: name, LANG: "C.UTF-8" };
 }
 
@@ -27,10 +36,7 @@ export function readNode(worker: string | undefined): Record<string, string> {
   return {
     ...(worker === undefined ? {} : { "node.unique.id": worker }),
     "node.unique.name": hostname(),
-    "attr.kernel.name": process.platform,
-    "attr.cpu.arch": arch(),
-    "attr.cpu.numcores": String(availableParallelism()),
-    "attr.memory.totalbytes": String(totalmem()),
+    ...MACHINE,
   };
 }
 

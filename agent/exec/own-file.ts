@@ -23,6 +23,7 @@ const REFUSED = "refused";
 /** The file of a running agent. */
 export class OwnFile {
   readonly #path: string;
+  #isProven = false;
   /** The SHA-256 of the agent that runs, in hexadecimal. */
   readonly sha256: string;
 
@@ -38,6 +39,8 @@ export class OwnFile {
 
   /** The agent has reported: the one before it is not needed any more. */
   prove(): void {
+    if (this.#isProven) return;
+    this.#isProven = true;
     if (!this.isUnproven) return;
     rmSync(this.#beside(UPDATING), { force: true });
     rmSync(this.#path + OLD, { force: true });

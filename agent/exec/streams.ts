@@ -165,8 +165,8 @@ function readPart(path: string, from: number, bytes: number): Buffer {
 /** How far a log has grown. Not at all, if the task has deleted it or put something else in its place. */
 function grownTo(file: string): Grown {
   try {
-    const stat = statSync(file);
-    if (stat.isFile()) return { size: stat.size, agoMs: Date.now() - stat.mtimeMs };
+    const stat = statSync(file, { throwIfNoEntry: false });
+    if (stat?.isFile()) return { size: stat.size, agoMs: Date.now() - stat.mtimeMs };
   } catch {
     // The same as a file of another kind.
   }

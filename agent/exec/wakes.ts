@@ -45,8 +45,9 @@ export class Wakes {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
     try {
-      const watcher = watch(waiting.root, { persistent: false }, (_event, name) => {
-        if (LOGS.includes(name)) this.#wake(id, watcher);
+      const watcher = watch(waiting.root, { persistent: false }, (event, name) => {
+        // A file that is new has no bytes yet. The next write to it is a `change`.
+        if (event === "change" && LOGS.includes(name)) this.#wake(id, watcher);
       });
       watcher.on("error", () => watcher.close());
       waiting.watcher = watcher;

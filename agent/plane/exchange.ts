@@ -144,8 +144,10 @@ function staleIf(status: number, text: string): HostEvent | undefined {
 
 /** The text of a report as it is sent, with its log bytes. */
 function bodyOf({ report, pieces }: MessageOf<"report">, streams: Streams): string {
-  const sent = structuredClone(report);
+  // The report belongs to the state machine, and stays as it is.
+  const sent = pieces.length === 0 ? { ...report } : structuredClone(report);
   if (report.full) sent.date = Date.now(); // nothing here depends on this machine's date: it is only shown
+  if (pieces.length === 0) return JSON.stringify(sent);
   const byId = new Map(sent.attempts.map((attempt) => [attempt.id, attempt]));
   const most = Math.min(MAX_STAMPS, Math.floor(MAX_REPORT_STAMPS / Math.max(1, pieces.length)));
   for (const { id, stream, from, bytes, startedAt } of pieces) {

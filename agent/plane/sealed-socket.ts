@@ -7,7 +7,7 @@ import {
   sessionKey,
   unsealed,
 } from "../../src/signing/frame.ts";
-import type { Key } from "../../src/signing/mac.ts";
+import { type Key, keyOf, type ReadyKey, readyKey } from "../../src/signing/mac.ts";
 import { type OpenSocket, openSocket, type SocketOptions } from "./socket.ts";
 
 /**
@@ -16,7 +16,7 @@ import { type OpenSocket, openSocket, type SocketOptions } from "./socket.ts";
  */
 export function openSealedSocket(key: Key, signature: string, options: SocketOptions): Promise<OpenSocket> {
   const { withinMs, frame: tell, closed } = options;
-  let session: Session | undefined;
+  let session: LiveSession | undefined;
   let socket: OpenSocket | undefined;
   let hasFailed = false;
   return new Promise((resolve, reject) => {
@@ -63,11 +63,14 @@ export function openSealedSocket(key: Key, signature: string, options: SocketOpt
   });
 }
 
+/** A session whose key is used for each frame. */
+type LiveSession = Omit<Session, "key"> & { key: ReadyKey };
+
 /** The session that a challenge starts; undefined unless its sender has the key. */
-function sessionOf(key: Key, signature: string, frame: string): Session | undefined {
+function sessionOf(key: Key, signature: string, frame: string): LiveSession | undefined {
   const challenge = challengeIn(frame);
   if (challenge === undefined) return undefined;
   const made = sessionKey(key, signature, challenge);
   if (unsealed(made, "plane", CHALLENGE, frame) === undefined) return undefined;
-  return { key: made, next: 0, awaited: CHALLENGE + 1 };
+  return { key: readyKey(keyOf(made)), next: 0, awaited: CHALLENGE + 1 };
 }

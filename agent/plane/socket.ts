@@ -56,6 +56,8 @@ export function openSocket(options: SocketOptions): Promise<OpenSocket> {
     handshakeTimeout: withinMs,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
+    // A frame whose text is damaged does not have the signature that it names.
+    skipUTF8Validation: true,
   });
   return new Promise((resolve, reject) => {
     socket.once("unexpected-response", (request, response) => {
@@ -75,11 +77,10 @@ export function openSocket(options: SocketOptions): Promise<OpenSocket> {
 
 function attend(socket: WebSocket, { heartbeatMs, frame, closed }: SocketOptions): OpenSocket {
   const silentMs = Math.max(SILENT_BEATS * heartbeatMs, SILENT_AT_LEAST_MS);
-  let silence = setTimeout(() => socket.terminate(), silentMs);
+  const silence = setTimeout(() => socket.terminate(), silentMs);
   const beat = setInterval(() => socket.send("ping"), heartbeatMs);
   socket.on("message", (data, isBinary) => {
-    clearTimeout(silence);
-    silence = setTimeout(() => socket.terminate(), silentMs);
+    silence.refresh();
     const text = isBinary ? "" : data.toString();
     if (text !== "pong" && text !== "") frame(text);
   });

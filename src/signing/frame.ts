@@ -1,11 +1,14 @@
 // How are frames on a host's socket sealed? Each frame has a number, and is signed with its socket's key.
-import { isSame, type Key, keyOf, mac } from "./mac.ts";
+import { isSame, type Key, keyOf, mac, type ReadyKey } from "./mac.ts";
 
 /** The sender of a frame. */
 export type Speaker = "host" | "plane";
 
 /** The number of the control plane's first frame, whose body is the challenge. */
 export const CHALLENGE = 0;
+
+/** The key of a socket: base64, or ready for use. */
+export type FrameKey = string | ReadyKey;
 
 /** One end of a socket: its key, and the numbers of the next frames. */
 export interface Session {
@@ -30,12 +33,12 @@ export function sessionKey(secret: Key, signature: string, challenge: string): s
 }
 
 /** Makes a frame: a line with its number and HMAC, then the body. */
-export function sealed(key: string, speaker: Speaker, number: number, body: string): string {
+export function sealed(key: FrameKey, speaker: Speaker, number: number, body: string): string {
   return `${number} ${frameMac(key, speaker, number, body)}\n${body}`;
 }
 
 /** The body of a frame; undefined unless it has this number, and this sender sealed it for this socket. */
-export function unsealed(key: string, speaker: Speaker, number: number, frame: string): string | undefined {
+export function unsealed(key: FrameKey, speaker: Speaker, number: number, frame: string): string | undefined {
   const [line = "", numberText, signature = ""] = FRAME.exec(frame.slice(0, MAX_LINE_CHARS)) ?? [];
   if (numberText !== String(number)) return undefined;
   const body = frame.slice(line.length);
@@ -49,6 +52,6 @@ export function challengeIn(frame: string): string | undefined {
   return /^[A-Za-z0-9+/]{43}=$/.test(challenge) ? challenge : undefined;
 }
 
-function frameMac(key: string, speaker: Speaker, number: number, body: string): string {
-  return mac(keyOf(key), `${speaker}\n${number}\n`, body);
+function frameMac(key: FrameKey, speaker: Speaker, number: number, body: string): string {
+  return mac(typeof key === "string" ? keyOf(key) : key, `${speaker}\n${number}\n`, body);
 }

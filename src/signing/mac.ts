@@ -1,8 +1,11 @@
 // Which primitives does signing use? Keys, HMACs, digests, and comparison in constant time.
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /** The key of an HMAC-SHA256. */
 export type Key = Uint8Array;
+
+/** A key for many HMACs: Node needs longer to take in a key than to use it. */
+export type ReadyKey = KeyObject;
 
 const encoder = new TextEncoder();
 
@@ -16,6 +19,11 @@ export function keyOf(base64: string): Key {
   return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
 }
 
+/** Makes a key ready for many HMACs. */
+export function readyKey(key: Key): ReadyKey {
+  return createSecretKey(key);
+}
+
 /** A key as base64. */
 export function textOfKey(key: Key): string {
   return btoa(String.fromCharCode(...key));
@@ -27,7 +35,7 @@ export function base64Url(base64: string): string {
 }
 
 /** HMAC-SHA256 of concatenated texts, in base64. */
-export function mac(key: Key, ...texts: string[]): string {
+export function mac(key: Key | ReadyKey, ...texts: string[]): string {
   return createHmac("sha256", key).update(texts.join("")).digest("base64");
 }
 

@@ -42,13 +42,21 @@ export function newAttempt(
 }
 
 /**
- * A host's attempts, each replaced by the result of `change`. An unchanged attempt remains the same object.
+ * A host's attempts, each replaced by the result of `change`. What is unchanged remains the same object, one
+ * attempt as well as all of them.
  */
 export function mapAttempts(
   { attempts }: HostState,
   change: (attempt: AttemptState) => AttemptState,
 ): HostState["attempts"] {
-  return Object.fromEntries(Object.entries(attempts).map(([id, attempt]) => [id, change(attempt)]));
+  let changed: HostState["attempts"] | undefined;
+  for (const [id, attempt] of Object.entries(attempts)) {
+    const after = change(attempt);
+    if (after === attempt) continue;
+    changed ??= { ...attempts };
+    changed[id] = after;
+  }
+  return changed ?? attempts;
 }
 
 /** Whether the attempt waits for its time to start. */

@@ -20,12 +20,23 @@ import { usageOf } from "./usage.ts";
 /** Room for the JSON around the log bytes, and for an instant that gets one more digit. */
 const REPORT_SLACK_BYTES = 1_024;
 
+/** The latest report of each state: a report is made when it is due, and noted when it is sent. */
+const made = new WeakMap<HostState, { now: Instant; report: MessageOf<"report"> | undefined }>();
+
 /**
  * The next report. By webhook every report is full; on a socket some are full, and the others contain only
  * changes (host-protocol.md#report). The state comes first; log bytes fill the rest of 1 MiB. The control
  * plane may hold back its answer only if the report has no log bytes to acknowledge.
  */
 export function makeReport(state: HostState, now: Instant): MessageOf<"report"> | undefined {
+  const known = made.get(state);
+  if (known?.now === now) return known.report;
+  const report = newReport(state, now);
+  made.set(state, { now, report });
+  return report;
+}
+
+function newReport(state: HostState, now: Instant): MessageOf<"report"> | undefined {
   const { setup, exchange, boot } = state;
   if (setup === undefined) return undefined;
   const onSocket = state.socket.phase === "open";
@@ -118,12 +129,17 @@ function logOf(attempt: AttemptState): AttemptReport["log"] {
  * stamps if its attempt has started.
  */
 function logBudget(report: Report, waiting: LogPiecePlan[]): number {
+  if (waiting.length === 0) return 0;
   const pieceBytes = '"data":"","stamps":[],'.length + 4;
   const stamped = waiting.filter(({ startedAt }) => startedAt !== undefined).length;
   const stampBytes = Math.min(MAX_REPORT_STAMPS, stamped * MAX_STAMPS) * STAMP_CHARS;
   const around = REPORT_SLACK_BYTES + waiting.length * pieceBytes + stampBytes;
-  const left = MAX_REPORT_BYTES - new TextEncoder().encode(JSON.stringify(report)).length - around;
+  const left = MAX_REPORT_BYTES - bytesOf(JSON.stringify(report)) - around;
   return Math.max(0, Math.min(MAX_REPORT_LOG_BYTES, Math.floor((left * 3) / 4)));
+}
+
+function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
 }
 
 /** How long the answer may be held back: the host must report again within the probe interval. */

@@ -1,6 +1,6 @@
 // Where are the directories of a placement, who may use them, and how are they deleted?
 import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { errorCode } from "../../../posix/errors.ts";
 import { makePrivateDir } from "../../../posix/files.ts";
 import { placementOf } from "../../core/attempts/placements.ts";
@@ -76,20 +76,23 @@ export class AllocDirs {
   /** The directories of an attempt's task. */
   of(id: string): TaskDirs {
     const root = this.rootOf(placementOf(id));
-    const at = (name: (typeof TASK_FOLDERS)[number]) => join(root, taskOf(id), name);
+    const task = `${root}/${taskOf(id)}`;
     return {
-      alloc: join(root, "alloc"),
-      local: at("local"),
-      secrets: at("secrets"),
-      tmp: at("tmp"),
-      private: at("private"),
+      alloc: `${root}/alloc`,
+      local: `${task}/local`,
+      secrets: `${task}/secrets`,
+      tmp: `${task}/tmp`,
+      private: `${task}/private`,
     };
   }
 
   /** Creates missing directories, closed to other users. */
   make(id: string): TaskDirs {
     const dirs = this.of(id);
-    for (const name of SHARED) makePrivateDir(join(dirs.alloc, name));
+    // Parents first: a missing parent is an error, and takes another look.
+    for (const dir of [dirname(dirs.alloc), dirs.alloc]) makePrivateDir(dir);
+    for (const name of SHARED) makePrivateDir(`${dirs.alloc}/${name}`);
+    makePrivateDir(dirname(dirs.local));
     for (const name of TASK_FOLDERS) makePrivateDir(dirs[name]);
     return dirs;
   }
@@ -143,12 +146,13 @@ export class AllocDirs {
    */
   async clear(root: string): Promise<void> {
     const deleting = join(this.#allocs, DELETING_PREFIX + basename(root));
-    await removeTree(deleting);
     try {
       renameSync(root, deleting);
     } catch (error) {
+      await removeTree(deleting);
       if (errorCode(error) === "ENOENT") return;
-      throw error;
+      // An earlier agent has ended while it deleted the same placement.
+      renameSync(root, deleting);
     }
     await removeTree(deleting);
   }

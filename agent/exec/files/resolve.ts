@@ -49,7 +49,10 @@ function interpreterOf(beginning: string): string | undefined {
 
 function kindOf(file: string): "program" | "other" | "absent" {
   try {
-    if (!statSync(file).isFile()) return "other";
+    // Most folders of the PATH lack the program, and an error takes longer than the answer.
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found === undefined) return "absent";
+    if (!found.isFile()) return "other";
   } catch {
     return "absent";
   }

@@ -12,8 +12,8 @@ const MOVED_UP = ".going-";
 
 /**
  * Deletes a file, a link or a directory with all its entries, even while tasks rename them. Never follows a
- * link. A path that does not exist is fine. There is no recursion: inner directories are moved to the top
- * directory, and emptied there. Rejects with the system's error.
+ * link. A path that does not exist is fine. There is no recursion: inner directories that are not empty are
+ * moved to the top directory, and emptied there. Rejects with the system's error.
  */
 export async function removeTree(path: string | Buffer): Promise<void> {
   const top = openDir(path);
@@ -44,7 +44,7 @@ async function empty(top: number): Promise<void> {
       const path = inside(dir, entry.name);
       if (!entry.isDirectory()) succeeds(() => unlinkSync(path));
       else if (dir === top) stay.push(path);
-      else moveUp(path, inside(top, `${MOVED_UP}${names}`));
+      else if (!succeeds(() => rmdirSync(path))) moveUp(path, inside(top, `${MOVED_UP}${names}`));
     }
     return stay;
   };

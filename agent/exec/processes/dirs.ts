@@ -1,5 +1,14 @@
 // Which attempts were ever started here, and where does the agent keep its files for each of them?
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode, isDiskFull } from "../../../posix/errors.ts";
@@ -45,14 +54,13 @@ export class AttemptStore {
   }
 
   dirsOf(id: string): AttemptDirs {
-    const root = join(this.#attempts, keyOf(id));
-    const file = (name: string) => join(root, name);
+    const root = `${this.#attempts}/${keyOf(id)}`;
     return {
       root,
-      stdout: file("stdout"),
-      stderr: file("stderr"),
-      exit: file("exit"),
-      stamps: file("stamps"),
+      stdout: `${root}/stdout`,
+      stderr: `${root}/stderr`,
+      exit: `${root}/exit`,
+      stamps: `${root}/stamps`,
     };
   }
 
@@ -109,12 +117,11 @@ export class AttemptStore {
    */
   async forget(id: string): Promise<void> {
     const { root } = this.dirsOf(id);
-    const deleting = { recursive: true, force: true, maxRetries: 3 };
-    const contents = existsSync(root) ? readdirSync(root) : [];
-    for (const name of contents) await rm(join(root, name), deleting);
-    if (existsSync(root)) writeFileSync(join(this.#forgotten, keyOf(id)), "");
+    const isThere = existsSync(root);
+    for (const name of isThere ? readdirSync(root) : []) await remove(join(root, name), unlinkSync);
+    if (isThere) writeFileSync(join(this.#forgotten, keyOf(id)), "");
     else this.ban(id);
-    await rm(root, deleting);
+    await remove(root, rmdirSync);
   }
 
   /** Deletes notes that are older than `REMEMBER_MS`, and data whose deletion was interrupted. */
@@ -130,6 +137,18 @@ export class AttemptStore {
       const file = join(this.#forgotten, name);
       if (Date.now() - statSync(file).mtimeMs > REMEMBER_MS) rmSync(file);
     }
+  }
+}
+
+/**
+ * Deletes a file or a folder in one step, which takes no thread. What cannot be deleted so, because a task
+ * has put something else there, is deleted whatever it is.
+ */
+async function remove(path: string, step: (path: string) => void): Promise<void> {
+  try {
+    step(path);
+  } catch {
+    await rm(path, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 

@@ -1,7 +1,7 @@
 // How much disk space do the directories of a task take?
-import { closeSync, type Dir, lstatSync, opendirSync } from "node:fs";
+import { closeSync, type Dir, fstatSync, lstatSync, opendirSync } from "node:fs";
 import { setImmediate as yieldTurn } from "node:timers/promises";
-import { inside, openDir, succeeds } from "../files/descriptors.ts";
+import { entriesOf, inside, openDir, succeeds } from "../files/descriptors.ts";
 
 /** Blocks of `stat(2)` are 512 bytes, whatever the file system. */
 const BLOCK_BYTES = 512;
@@ -9,8 +9,15 @@ const BLOCK_BYTES = 512;
 export const MAX_COUNTED_ENTRIES = 20_000;
 /** After this many entries the event loop runs other work. */
 const ENTRIES_PER_TURN = 200;
+/** A directory of this size has a few hundred entries at most, and its list comes in one piece. */
+const SMALL_DIR_BYTES = 4_096;
 /** Directories below this depth are not counted: each open directory takes a descriptor. */
 const MAX_DEPTH = 64;
+
+interface Entry {
+  name: Buffer;
+  isDirectory(): boolean;
+}
 
 export interface DiskUse {
   bytes: number;
@@ -45,10 +52,15 @@ class Count {
     try {
       folder = openDir(path);
       if (folder === undefined) return;
-      const { dev, blocks } = lstatSync(`/proc/self/fd/${folder}/.`);
+      const { dev, blocks, size } = fstatSync(folder);
       if (device !== undefined && dev !== device) return;
       this.bytes += blocks * BLOCK_BYTES;
-      await this.#addEntries(folder, depth, dev);
+      await this.#addEntries(
+        size <= SMALL_DIR_BYTES ? entriesOf(folder) : inPortions(folder),
+        folder,
+        depth,
+        dev,
+      );
     } catch {
       // This user may not read the directory, or it has changed meanwhile.
       this.isLeast = true;
@@ -57,23 +69,17 @@ class Count {
     }
   }
 
-  async #addEntries(folder: number, depth: number, device: number): Promise<void> {
-    // The names come in portions: a list of a million would take a second and much memory.
-    const entries = opendirSync(`/proc/self/fd/${folder}`, { encoding: "buffer" as BufferEncoding });
-    try {
-      for (let entry = readEntry(entries); entry !== null; entry = readEntry(entries)) {
-        if (this.#left === 0 || depth === MAX_DEPTH) {
-          this.isLeast = true;
-          return;
-        }
-        this.#left -= 1;
-        if (this.#left % ENTRIES_PER_TURN === 0) await yieldTurn();
-        const path = inside(folder, entry.name);
-        if (entry.isDirectory()) await this.add(path, depth + 1, device);
-        else this.#addFile(path);
+  async #addEntries(entries: Iterable<Entry>, folder: number, depth: number, device: number): Promise<void> {
+    for (const entry of entries) {
+      if (this.#left === 0 || depth === MAX_DEPTH) {
+        this.isLeast = true;
+        return;
       }
-    } finally {
-      entries.closeSync();
+      this.#left -= 1;
+      if (this.#left % ENTRIES_PER_TURN === 0) await yieldTurn();
+      const path = inside(folder, entry.name);
+      if (entry.isDirectory()) await this.add(path, depth + 1, device);
+      else this.#addFile(path);
     }
   }
 
@@ -86,8 +92,19 @@ class Count {
   }
 }
 
+/** The entries of a large directory in portions: a list of a million would take a second and much memory. */
+function* inPortions(folder: number): Generator<Entry> {
+  // The types of Node do not know that names can be bytes here, too.
+  const entries = opendirSync(`/proc/self/fd/${folder}`, { encoding: "buffer" as BufferEncoding });
+  try {
+    for (let entry = readEntry(entries); entry !== null; entry = readEntry(entries)) yield entry;
+  } finally {
+    entries.closeSync();
+  }
+}
+
 /** The next entry. Its name is bytes, since names need not be UTF-8; the types of Node do not know that. */
-function readEntry(entries: Dir): { name: Buffer; isDirectory(): boolean } | null {
+function readEntry(entries: Dir): Entry | null {
   const entry = entries.readSync();
   return entry === null ? null : { name: Buffer.from(entry.name), isDirectory: () => entry.isDirectory() };
 }

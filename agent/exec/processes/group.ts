@@ -1,6 +1,7 @@
 // What may the cgroup of an attempt use?
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeDirs } from "../../../disk/make-dirs.ts";
 import type { Group } from "../../../posix/cgroup.ts";
 import { readIfThere } from "../../../posix/files.ts";
 import type { Resources } from "../../../src/schema/common.ts";
@@ -26,7 +27,7 @@ export interface Limits extends Pick<Resources, "memoryBytes" | "vcpus"> {
 export function makeGroup(hierarchies: Hierarchy[], name: string, limits: Limits): Group {
   const folders = hierarchies.map(({ parent, version, limits: controls }) => {
     const path = join(parent, name);
-    mkdirSync(path, { recursive: true });
+    makeDirs(path);
     for (const [file, value] of controls.flatMap((control) => settingsOf(version, control, limits))) {
       // If the kernel has no such file, it does not know this limit. If it refuses the value, the write
       // throws.

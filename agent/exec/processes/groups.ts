@@ -33,6 +33,8 @@ export class Groups {
   readonly #prefix: string;
   readonly #hierarchies: Hierarchy[];
   readonly #pids: number;
+  /** What the files say, as far as it was read or written. */
+  readonly #known = new Map<string, Group>();
 
   constructor(stateDir: string, hierarchies = findHierarchies(), pids = MAX_ATTEMPT_PIDS) {
     this.#dir = join(stateDir, "groups");
@@ -55,18 +57,24 @@ export class Groups {
     const name = this.#prefix + keyOf(id);
     const folders = this.#hierarchies.map(({ parent, version }) => ({ path: join(parent, name), version }));
     replaceFile(this.#fileOf(id), JSON.stringify({ folders } satisfies Group));
+    this.#known.set(id, { folders });
     return makeGroup(this.#hierarchies, name, { memoryBytes, vcpus, pids: this.#pids });
   }
 
   /** The cgroup of an attempt, even if an earlier start of the agent has created it. */
   of(id: string): Group | undefined {
-    const text = readIfThere(this.#fileOf(id));
+    const known = this.#known.get(id);
+    const text = known === undefined ? readIfThere(this.#fileOf(id)) : undefined;
+    if (text === undefined) return known;
     // The file is the agent's own and is written atomically, so its content has the right type.
-    return text === undefined ? undefined : (JSON.parse(text) as Group);
+    const group = JSON.parse(text) as Group;
+    this.#known.set(id, group);
+    return group;
   }
 
   /** Forgets a cgroup that was removed. */
   forget(id: string): void {
+    this.#known.delete(id);
     rmSync(this.#fileOf(id), { force: true });
   }
 

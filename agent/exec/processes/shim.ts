@@ -41,6 +41,9 @@ interface ChildSettings {
 }
 const DEFAULT_UMASK = "022";
 
+/** The script without its comments: each shim gets it as an argument, and reads it. */
+const SCRIPT = script.replace(/^#.*\n/gm, "");
+
 /**
  * Starts the shim, and below it the command in the cgroups whose `cgroup.procs` files are `entrances`.
  * Rejects with the system's error (E2BIG …), and then nothing runs.
@@ -55,7 +58,7 @@ export function spawnShim(
   const words = [outputs.exit, umask, String(openFilesLimit()), ...entrances, "--", ...argv];
   const files: [string, ...string[]] = [stdin, outputs.stdout, outputs.exit, outputs.stderr];
   return new Promise((resolve, reject) => {
-    const child = spawnScript(script, ["drover", ...words], env, files, cwd);
+    const child = spawnScript(SCRIPT, ["drover", ...words], env, files, cwd);
     child.once("spawn", () => resolve(child));
     child.once("error", reject);
   });

@@ -1,7 +1,7 @@
 // How much processor time and memory do attempts and the machine use?
 import { existsSync } from "node:fs";
-import { cpus, freemem, totalmem } from "node:os";
-import { join } from "node:path";
+import { freemem, totalmem } from "node:os";
+import { dirname } from "node:path";
 import { type Group, membersOf } from "../../../posix/cgroup.ts";
 import { tryReadText } from "../../../posix/files.ts";
 import { listPids, listProcs, type Proc, type ProcId } from "../../../posix/proc.ts";
@@ -49,8 +49,13 @@ export function measure(attempts: ReadonlyMap<string, UsageSource>): Record<stri
 
 /** The usage of the whole machine. */
 export function measureHost(): RawUsage {
-  let cpuMs = 0;
-  for (const { times } of cpus()) cpuMs += times.user + times.nice + times.sys + times.irq;
+  // The first line is the sum over all processors: user, nice, system, idle, iowait, irq (`proc_stat(5)`).
+  const [user = 0, nice = 0, system = 0, , , irq = 0] =
+    /^cpu +(.*)$/m
+      .exec(tryReadText("/proc/stat") ?? "")?.[1]
+      ?.split(" ")
+      .map(Number) ?? [];
+  const cpuMs = (user + nice + system + irq) * MS_PER_TICK;
   return { cpuMs, memoryBytes: totalmem() - freemem(), pids: listPids().length };
 }
 
@@ -60,7 +65,7 @@ export function measureHost(): RawUsage {
 export function kernelCountsOf({ folders }: Group): Partial<RawUsage> {
   const kernelCounts: Partial<RawUsage> = {};
   for (const { path, version } of folders) {
-    const read = (name: string) => readIfFile(join(path, name));
+    const read = (name: string) => readIfFile(path, name);
     const isNew = version === 2;
     const micros = /^usage_usec (\d+)$/m.exec((isNew && read("cpu.stat")) || "")?.[1];
     const nanos = isNew ? undefined : read("cpuacct.usage");
@@ -76,14 +81,22 @@ export function kernelCountsOf({ folders }: Group): Partial<RawUsage> {
   return kernelCounts;
 }
 
-/** Reads a file that most cgroups lack: to look for it costs less than an error. */
-function readIfFile(path: string): string | undefined {
-  return existsSync(path) ? tryReadText(path) : undefined;
+/** Files that no cgroup below a folder has. Its controllers and the kernel decide that. */
+const absent = new Set<string>();
+
+/** Reads a file that most cgroups lack: to look for it costs less than an error, and it is missed once. */
+function readIfFile(folder: string, name: string): string | undefined {
+  const kind = `${dirname(folder)}/*/${name}`;
+  if (absent.has(kind)) return undefined;
+  const file = `${folder}/${name}`;
+  if (existsSync(file)) return tryReadText(file);
+  if (existsSync(folder)) absent.add(kind);
+  return undefined;
 }
 
 /** The files that the kernel caches for a cgroup; undefined if it does not say. */
 export function cachedBytesOf({ folders }: Group): number | undefined {
-  const stats = folders.map(({ path }) => readIfFile(join(path, "memory.stat")) ?? "");
+  const stats = folders.map(({ path }) => readIfFile(path, "memory.stat") ?? "");
   return stats.map(cachedBytes).find((bytes) => bytes !== undefined);
 }
 

@@ -5,7 +5,12 @@ declare module "node:crypto" {
     update(data: string | Uint8Array): Digest;
     digest(encoding: "base64" | "hex"): string;
   }
+  /** A key that was taken in; it is used, and never looked into. */
+  export interface KeyObject {
+    readonly type: string;
+  }
   export function createHash(algorithm: "sha256"): Digest;
-  export function createHmac(algorithm: "sha256", key: Uint8Array): Digest;
+  export function createHmac(algorithm: "sha256", key: Uint8Array | KeyObject): Digest;
+  export function createSecretKey(key: Uint8Array): KeyObject;
   export function timingSafeEqual(one: Uint8Array, other: Uint8Array): boolean;
 }
