@@ -2,13 +2,16 @@ import { FAULTS, type Fault } from "./faults.ts";
 import { Chance } from "./rng.ts";
 import { Timeline } from "./timeline.ts";
 
-/** What a fault leads to. Nobody reads where it was thrown, and finding that out costs more than most steps. */
+/** V8 has this limit; the types of the platform do not name it. */
+const traced = Error as ErrorConstructor & { stackTraceLimit: number };
+
+/** What a fault leads to. Nobody reads where it was thrown, and to find out costs more than most steps. */
 export class Faulted extends Error {
   constructor(message?: string) {
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = 0;
+    const { stackTraceLimit } = traced;
+    traced.stackTraceLimit = 0;
     super(message);
-    Error.stackTraceLimit = stackTraceLimit;
+    traced.stackTraceLimit = stackTraceLimit;
   }
 }
 
