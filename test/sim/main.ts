@@ -107,7 +107,9 @@ async function tellOne(options: Options): Promise<number> {
 function continuation({ next, steps }: Tally): string {
   const rest = Number.isFinite(stepsTotal) ? ` --steps-total ${Math.max(0, stepsTotal - steps)}` : "";
   const end = values.to === undefined ? "" : ` --to ${values.to}`;
-  return `npm run sim -- --from ${next}${end} --steps ${values.steps}${rest}`;
+  const runs = values.runs === undefined ? "" : ` --runs ${values.runs}`;
+  const within = values.within === undefined ? "" : ` --within ${values.within}`;
+  return `npm run sim -- --from ${next}${end} --steps ${values.steps}${runs}${within}${rest}`;
 }
 
 /** Tells stories of chaos until one goes wrong. What it prints of idleness is the most that there was. */
