@@ -44,8 +44,8 @@ const MAX_REMEMBERED = 1_000;
 const remembered = new Map<string, Millis>();
 
 /**
- * The milliseconds of a duration that the schema has validated. It is remembered, since each step of an object
- * asks for the durations of its configuration.
+ * The milliseconds of a duration that the schema has validated. It is remembered, since each step of an
+ * object asks for the durations of its configuration.
  */
 export function durationMs(text: string): Millis {
   const known = remembered.get(text);

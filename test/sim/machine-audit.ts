@@ -19,10 +19,10 @@ const FOUND_WITHIN_MS = 600_000;
 const LEFT_FOR_MS = 2 * 3_600_000 + FOUND_WITHIN_MS;
 
 /**
- * Looks after what must hold of machines at every moment: each that lives has a worker that knows of it, there
- * are no more than the pool may have, and no more is used of each than it has. After a step it looks at the
- * machines of which something has changed, and at those whose time may have come: what the others must keep
- * depends on nothing else.
+ * Looks after what must hold of machines at every moment: each that lives has a worker that knows of it,
+ * there are no more than the pool may have, and no more is used of each than it has. After a step it looks at
+ * the machines of which something has changed, and at those whose time may have come: what the others must
+ * keep depends on nothing else.
  */
 export class MachineAudit {
   readonly #world: World;

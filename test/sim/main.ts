@@ -5,6 +5,7 @@ import { shortest, tellStory } from "./shrink.ts";
 import { DEFAULTS, type Options, simulate } from "./simulation.ts";
 import { Tally } from "./tally.ts";
 import { type Told, tellAll } from "./team.ts";
+import { SHORT_RUNS } from "./workload.ts";
 
 /** How often a long run says how far it is. */
 const PROGRESS_MS = 10_000;
@@ -20,7 +21,7 @@ const HELP = `Runs the simulator: the real machines and shell over a fake clock,
 
   --steps N   steps with faults before everything must come to its end (default 2000)
   --runs N    runs that are submitted (default ${DEFAULTS.runs}, or one for every ${STEPS_OF_A_RUN} steps)
-  --within N  seconds within which they are submitted (default 120, and 60 for each run beyond ${DEFAULTS.runs})
+  --within N  seconds within which they are submitted (default 120, and 60 for each run beyond ${SHORT_RUNS})
   --seconds N how long to go on without --seed, --to and --steps-total (default 60)
   --threads N stories that are told at once (default: one for each core)
   --audit-all after each step, look at everything, and not only at what has changed: nothing may be overlooked
@@ -106,7 +107,9 @@ async function tellOne(options: Options): Promise<number> {
 function continuation({ next, steps }: Tally): string {
   const rest = Number.isFinite(stepsTotal) ? ` --steps-total ${Math.max(0, stepsTotal - steps)}` : "";
   const end = values.to === undefined ? "" : ` --to ${values.to}`;
-  return `npm run sim -- --from ${next}${end} --steps ${values.steps}${rest}`;
+  const runs = values.runs === undefined ? "" : ` --runs ${values.runs}`;
+  const within = values.within === undefined ? "" : ` --within ${values.within}`;
+  return `npm run sim -- --from ${next}${end} --steps ${values.steps}${runs}${within}${rest}`;
 }
 
 /** Tells stories of chaos until one goes wrong. What it prints of idleness is the most that there was. */

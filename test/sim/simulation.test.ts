@@ -15,6 +15,10 @@ const STEPS = 2_000;
 const ON_THE_WAY_MS = 5_000;
 /** `npm run sim` goes on from there for as long as one likes. */
 const SEEDS = sized(15, 1_000);
+/** Longer stories: in these another run is submitted each minute. */
+const LONG_STEPS = sized(8_000, 100_000);
+const LONG_RUNS = sized(20, 250);
+const LONG_SEEDS = sized(2, 8);
 const LIARS = sized(6, 20);
 /** A bug that is not found within so many seeds is not found within a minute. */
 const SEEDS_FOR_A_BUG = 600;
@@ -33,6 +37,12 @@ async function firstViolation(
 describe("the simulation (rules.md#invariants, invariants 1, 2, 3, 4 and 9)", () => {
   test(`holds over ${SEEDS} seeds of ${STEPS} steps`, { timeout: 600_000 }, async () => {
     const failure = await firstViolation({ ...DEFAULTS, steps: STEPS }, SEEDS);
+    expect(failure === null ? "" : `seed ${failure.seed}\n${tellStory(failure.found)}`).toBe("");
+  });
+
+  test(`holds over ${LONG_SEEDS} longer stories of ${LONG_STEPS} steps`, { timeout: 600_000 }, async () => {
+    const options = { ...DEFAULTS, steps: LONG_STEPS, runs: LONG_RUNS };
+    const failure = await firstViolation(options, LONG_SEEDS);
     expect(failure === null ? "" : `seed ${failure.seed}\n${tellStory(failure.found)}`).toBe("");
   });
 

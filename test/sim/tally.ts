@@ -39,7 +39,8 @@ export class Tally {
     const seconds = Math.max(1, now - this.#beganAt) / 1_000;
     const perSecond = grouped(this.steps / seconds);
     const perCore = grouped(this.steps / (Math.max(1, this.#cpuMs) / 1_000));
-    return `${seeds}, ${grouped(this.steps)} steps in ${Math.round(seconds)} s: ${perSecond} steps/s, ${perCore} per second of a core`;
+    const rates = `${perSecond} steps/s, ${perCore} per second of a core`;
+    return `${seeds}, ${grouped(this.steps)} steps in ${Math.round(seconds)} s: ${rates}`;
   }
 
   /** How the runs of the stories ended, in one line. */

@@ -102,10 +102,10 @@ const CLOUDS_IN = 3;
 /** The runs of a short story, all of which are submitted within this time. */
 export const SHORT_RUNS = 8;
 const SHORT_WITHIN_MS = 120_000;
-/** In a long story there is another run each time so much has passed: about as many as its machines can take. */
+/** In a long story there is another run each time so much has passed: about what its machines can take. */
 const EACH_MS = 60_000;
 
-/** Within which time so many runs are submitted, so that in long stories as much goes on at once as in short ones. */
+/** Within which time so many runs are submitted: in long stories as much goes on at once as in short ones. */
 export function submittedWithinMs(count: number): number {
   return SHORT_WITHIN_MS + Math.max(0, count - SHORT_RUNS) * EACH_MS;
 }

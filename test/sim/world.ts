@@ -2,16 +2,16 @@ import { FAULTS, type Fault } from "./faults.ts";
 import { Chance } from "./rng.ts";
 import { Timeline } from "./timeline.ts";
 
-/** V8's own: how many calls an error notes. */
-const TRACES = Error as { stackTraceLimit?: number };
+/** V8 has this limit; the types of the platform do not name it. */
+const traced = Error as ErrorConstructor & { stackTraceLimit: number };
 
-/** What a fault leads to. Nobody reads where it was thrown, and finding that out costs more than most steps. */
+/** What a fault leads to. Nobody reads where it was thrown, and to find out costs more than most steps. */
 export class Faulted extends Error {
   constructor(message?: string) {
-    const { stackTraceLimit = 10 } = TRACES;
-    TRACES.stackTraceLimit = 0;
+    const { stackTraceLimit } = traced;
+    traced.stackTraceLimit = 0;
     super(message);
-    TRACES.stackTraceLimit = stackTraceLimit;
+    traced.stackTraceLimit = stackTraceLimit;
   }
 }
 

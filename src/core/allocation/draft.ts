@@ -69,7 +69,10 @@ export class RunDraft {
     return new RunDraft(this.#state, this.now) as this; // a placed run stays placed
   }
 
+  /** Changes the record, unless it has all of this already: what changes nothing has no row and no entry. */
   set(change: Partial<AllocationRecord>): void {
+    const keys = Object.keys(change) as (keyof AllocationRecord)[]; // `change` has only such keys
+    if (keys.every((key) => this.record[key] === change[key])) return;
     this.#state = { ...this.#state, record: { ...this.record, ...change } };
   }
 

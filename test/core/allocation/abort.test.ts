@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { phaseOf, stateOf } from "../../../src/core/allocation/phase.ts";
 import {
   abort,
@@ -17,6 +17,7 @@ import {
   placedOn,
   pool,
   queued,
+  REF,
   reloaded,
   runAt,
   running,
@@ -122,4 +123,21 @@ test("a report of a process that runs does not undo an abort", () => {
   const state = runAt(ordered(), T0, abort(), observed([running]));
   expect(state.record).toMatchObject({ stopRequest: { state: "aborted" }, ended: false });
   expect(orderNow(state, 1, T0)).toMatchObject({ attempts: [{ want: "stop" }] });
+});
+
+describe("what changes nothing has no entry in the audit log (audit.md#outbox)", () => {
+  const forced = { type: "end_run", body: { ...REF, reason: "its pool is deleted", by: "op" } } as const;
+  test.each<[string, AllocationEvent]>([
+    ["an abort", abort()],
+    ["a forced end", forced],
+  ])("as an abort of a run that %s has already stopped, and that was to be kept", (_what, first) => {
+    const kept = started({ keep: "5m" });
+    const stopping = runAt(kept, T0 + 1, first);
+    const again = runAt(stopping, T0 + 2, abort("again"));
+    // An entry without a new version would never be stored: the pool ignores a version that it has.
+    expect([again.record.audit?.last, again.record.version]).toEqual([
+      stopping.record.audit?.last,
+      stopping.record.version,
+    ]);
+  });
 });

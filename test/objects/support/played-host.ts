@@ -45,8 +45,11 @@ export function startPlayedHost(worker: string, code: string): PlayedHost {
     connect: () => Promise.reject(new Error("no socket was offered")),
     secrets: () => undefined,
   };
-  const nothing = () => undefined;
-  const host = new Host(world, worker, plane, { started: nothing, signaled: nothing, died: nothing });
+  const host = new Host(world, worker, plane, {
+    started: () => undefined,
+    died: () => undefined,
+    signaled: () => undefined,
+  });
   const ahead = world.now - Date.now();
   const clock = setInterval(() => world.time.until(Date.now() + ahead), TICK_MS);
   void host.startAgent();
