@@ -4,48 +4,16 @@ import { MAX_STRANGERS_ASKED } from "../../src/probes/believed.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { LAST_BYTE_MS } from "../../src/shared/limits.ts";
 import { IS_LONG, sized } from "../chance/length.ts";
-import { BUGS } from "./bugs.ts";
-import { ALL_FAULTS, type Fault } from "./faults.ts";
-import { shortest, tellStory } from "./shrink.ts";
-import { DEFAULTS, type Options, type Result, simulate } from "./simulation.ts";
+import type { Fault } from "./faults.ts";
+import { DEFAULTS, simulate } from "./simulation.ts";
 import { POOL } from "./workload.ts";
 
 const STEPS = 2_000;
 /** Until the word of a worker has reached a run, in milliseconds, where no message is lost. */
 const ON_THE_WAY_MS = 5_000;
-/** `npm run sim` goes on from there for as long as one likes. */
-const SEEDS = sized(15, 1_000);
-/** Longer stories: in these another run is submitted each minute. */
-const LONG_STEPS = sized(8_000, 100_000);
-const LONG_RUNS = sized(20, 250);
-const LONG_SEEDS = sized(2, 8);
 const LIARS = sized(6, 20);
-/** A bug that is not found within so many seeds is not found within a minute. */
-const SEEDS_FOR_A_BUG = 600;
-
-async function firstViolation(
-  options: Omit<Options, "seed">,
-  seeds: number,
-): Promise<(Options & { found: Result }) | null> {
-  for (let seed = 1; seed <= seeds; seed += 1) {
-    const found = await simulate({ ...options, seed });
-    if (found.violation !== undefined) return { ...options, seed, found };
-  }
-  return null;
-}
 
 describe("the simulation (rules.md#invariants, invariants 1, 2, 3, 4 and 9)", () => {
-  test(`holds over ${SEEDS} seeds of ${STEPS} steps`, { timeout: 600_000 }, async () => {
-    const failure = await firstViolation({ ...DEFAULTS, steps: STEPS }, SEEDS);
-    expect(failure === null ? "" : `seed ${failure.seed}\n${tellStory(failure.found)}`).toBe("");
-  });
-
-  test(`holds over ${LONG_SEEDS} longer stories of ${LONG_STEPS} steps`, { timeout: 600_000 }, async () => {
-    const options = { ...DEFAULTS, steps: LONG_STEPS, runs: LONG_RUNS };
-    const failure = await firstViolation(options, LONG_SEEDS);
-    expect(failure === null ? "" : `seed ${failure.seed}\n${tellStory(failure.found)}`).toBe("");
-  });
-
   test("tells the same story for the same seed", async () => {
     const [first, second] = [
       await simulate({ ...DEFAULTS, seed: 7, steps: STEPS }),
@@ -199,26 +167,5 @@ describe("the simulation (rules.md#invariants, invariants 1, 2, 3, 4 and 9)", ()
       for (const mark of marks) if (story.some(({ text }) => text.includes(mark))) told.add(mark);
     }
     expect([...told].sort()).toEqual([...marks].sort());
-  });
-
-  // The test of `shortest` below finds one of them in `npm test`, too.
-  for (const [bug, machines] of sized([], Object.entries(BUGS))) {
-    test(`finds the bug "${bug}"`, { timeout: 600_000 }, async () => {
-      const found = await firstViolation({ ...DEFAULTS, steps: STEPS, machines }, SEEDS_FOR_A_BUG);
-      expect(found?.found.violation?.message).toMatch(/^(R?\d|hook)/);
-    });
-  }
-
-  test("the story of a failure is shortened to fewer runs, faults and steps", {
-    timeout: 120_000,
-  }, async () => {
-    const machines = BUGS["trusting one listing"] ?? DEFAULTS.machines;
-    const failing = await firstViolation({ ...DEFAULTS, steps: STEPS, machines }, SEEDS_FOR_A_BUG);
-    if (failing === null) throw new Error("the bug was not found");
-    const { options, result } = await shortest(failing);
-    expect(options.runs).toBeLessThan(DEFAULTS.runs);
-    expect(options.faults.length).toBeLessThan(ALL_FAULTS.length / 2);
-    expect(result.steps).toBeLessThanOrEqual(failing.found.steps);
-    expect(tellStory(result).split("\n").at(-1)).toContain("=> 3: the machine of");
   });
 });
