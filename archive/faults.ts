@@ -15,13 +15,23 @@ export function isSystemError(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && "code" in error && codes.some((code) => code === error.code);
 }
 
+/** How a file is named through the descriptor of its directory: `/proc/self/fd/7/name`. */
+const BY_DESCRIPTOR = "/proc/self/fd/";
+
 /**
  * The error of a call for a file that was named through a descriptor, with the file's real path in it: the
- * other name tells a reader nothing. Any other error stays what it is.
+ * other name tells a reader nothing. Of a call with two names, the second one is replaced first: it is the
+ * name that the call was to make. Any other error stays what it is.
  */
 export function withPath(error: unknown, path: string): unknown {
-  if (!isOfSystem(error) || error.path === undefined) return error;
-  error.message = error.message.replaceAll(error.path, path);
-  error.path = path;
-  return error;
+  if (!isOfSystem(error)) return error;
+  const named: NodeJS.ErrnoException & { dest?: string } = error;
+  for (const field of ["dest", "path"] as const) {
+    const name = named[field];
+    if (!name?.startsWith(BY_DESCRIPTOR)) continue;
+    named.message = named.message.replaceAll(name, path);
+    named[field] = path;
+    break;
+  }
+  return named;
 }

@@ -3,6 +3,8 @@ import {
   closeSync,
   constants,
   fchmodSync,
+  fstatSync,
+  ftruncateSync,
   futimesSync,
   linkSync,
   lstatSync,
@@ -21,9 +23,9 @@ import { ArchiveFault, isSystemError, withPath } from "./faults.ts";
 import { type Modes, PERMISSION_BITS } from "./modes.ts";
 import type { TarEntry, TarSink } from "./tar/reader.ts";
 
-const { O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_NOFOLLOW, O_NONBLOCK } = constants;
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 const NEW_FILE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-const OLD_FILE = O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK;
+const OLD_FILE = O_WRONLY | O_NOFOLLOW | O_NONBLOCK;
 /** Modes while the archive is being unpacked: only this user may read what is not complete. */
 const UNFINISHED_FILE = 0o600;
 const UNFINISHED_DIR = 0o700;
@@ -124,7 +126,8 @@ export class Placer implements TarSink {
       if (!isSystemError(error, "EEXIST")) throw error;
     }
     const found = lstatSync(name);
-    if (found.isFile() && found.nlink <= 1) return openSync(name, OLD_FILE);
+    const old = found.isFile() && found.nlink <= 1 ? openOwn(name) : undefined;
+    if (old !== undefined) return old;
     this.#clear(name);
     return openSync(name, NEW_FILE, UNFINISHED_FILE);
   }
@@ -212,6 +215,25 @@ export class Placer implements TarSink {
       throw withPath(error, join(this.#into, path));
     }
   }
+}
+
+/**
+ * Opens a file that was there, and empties it. Undefined if it is none of its own: since the look at it,
+ * others may have put a second name of another file, or a pipe, in its place.
+ */
+function openOwn(name: string): number | undefined {
+  const fd = openSync(name, OLD_FILE);
+  if (isOnlyName(fd)) {
+    ftruncateSync(fd);
+    return fd;
+  }
+  closeSync(fd);
+  return undefined;
+}
+
+function isOnlyName(fd: number): boolean {
+  const found = fstatSync(fd);
+  return found.isFile() && found.nlink <= 1;
 }
 
 function splitPath(path: string): [folder: string, last: string] {

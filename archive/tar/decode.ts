@@ -20,8 +20,11 @@ const USUAL_TYPES = new Map(Object.entries(TYPES).map(([type, code]) => [code.ch
 const PRINTABLE = /^[\x20-\x7e]+$/;
 const [BLANK, ZERO, EIGHT] = [0x20, 0x30, 0x38];
 
+/** The types of headers that only say more of the entry behind them: what was said so far is not theirs. */
+const EXTENDING = new Set(Buffer.from("xXgLKN"));
+
 /** What extended headers say of an entry. */
-export type Extension = Partial<Pick<Pax, "path" | "linkpath" | "size" | "mode" | "mtime">>;
+export type Extension = Partial<Pick<Pax, "path" | "linkpath" | "size" | "mtime">>;
 
 /** The fields of a header; undefined where it says nothing. */
 export interface Decoded {
@@ -45,14 +48,15 @@ export function decodeHeader(
 ): Decoded | "zeros" {
   const usual = next === undefined && all === undefined ? decodeUsual(bytes, at) : undefined;
   if (usual !== undefined) return usual;
-  const header = decodeByLibrary(bytes, at, next, all);
+  const isEntry = !EXTENDING.has(bytes[at + TYPE_AT] ?? 0);
+  const header = isEntry ? decodeByLibrary(bytes, at, next, all) : decodeByLibrary(bytes, at);
   if (header.nullBlock) return "zeros";
   if (!header.cksumValid) throw damaged("its checksum is wrong");
   const { type, size, mode, mtime } = header;
   return {
     ...{ type, size, mode, mtime },
-    path: next?.path ?? header.path,
-    linkpath: next?.linkpath ?? header.linkpath,
+    path: (isEntry ? next?.path : undefined) ?? header.path,
+    linkpath: (isEntry ? next?.linkpath : undefined) ?? header.linkpath,
   };
 }
 
@@ -105,12 +109,7 @@ function octalAt(bytes: Buffer, from: number, { at, bytes: length }: Field): num
   return undefined;
 }
 
-function decodeByLibrary(
-  bytes: Buffer,
-  at: number,
-  next: Extension | undefined,
-  all: Extension | undefined,
-): Header {
+function decodeByLibrary(bytes: Buffer, at: number, next?: Extension, all?: Extension): Header {
   try {
     return new Header(bytes, at, asPax(next), asPax(all));
   } catch (error) {
@@ -119,7 +118,7 @@ function decodeByLibrary(
 }
 
 /** What extended headers have said, as the library takes it. */
-export function asPax(extension: Extension | undefined): Pax | undefined {
+function asPax(extension: Extension | undefined): Pax | undefined {
   // The library takes the fields that are there; its type demands all of them.
   return extension as Pax | undefined;
 }

@@ -1,8 +1,8 @@
 // Which entries does a tar archive have, in whatever parts its bytes arrive?
-import { Pax } from "tar";
 import type { ArchiveEntry } from "../entries.ts";
 import { ArchiveFault } from "../faults.ts";
-import { asPax, type Decoded, damaged, decodeHeader, type Extension } from "./decode.ts";
+import { type Decoded, damaged, decodeHeader, type Extension } from "./decode.ts";
+import { extendedBy } from "./extended.ts";
 import { BLOCK_BYTES } from "./fields.ts";
 
 /** The longest extended header that is read. It has a path, a target and a few numbers. */
@@ -84,7 +84,7 @@ export class TarReader {
   #endContent(): void {
     const to = this.#content;
     if (to === "of the archive") this.#sink.end();
-    else if (to !== "skipped") this.#extend(to.extends, Buffer.concat(to.parts).toString("utf8"));
+    else if (to !== "skipped") this.#extend(to.extends, Buffer.concat(to.parts));
   }
 
   #skipPadding(there: number): number {
@@ -134,11 +134,11 @@ export class TarReader {
     if (size === 0) this.#sink.end();
   }
 
-  #extend(type: string, text: string): void {
-    if (type === "GlobalExtendedHeader") this.#all = Pax.parse(text, asPax(this.#all), true);
-    else if (EXTENDED.has(type)) this.#next = Pax.parse(text, asPax(this.#next), false);
-    else if (type === LONG_TARGET) this.#next = { ...this.#next, linkpath: beforeNul(text) };
-    else this.#next = { ...this.#next, path: beforeNul(text) };
+  #extend(type: string, bytes: Buffer): void {
+    if (type === "GlobalExtendedHeader") this.#all = extendedBy(bytes, this.#all);
+    else if (EXTENDED.has(type)) this.#next = extendedBy(bytes, this.#next);
+    else if (type === LONG_TARGET) this.#next = { ...this.#next, linkpath: beforeNul(bytes) };
+    else this.#next = { ...this.#next, path: beforeNul(bytes) };
   }
 }
 
@@ -150,7 +150,7 @@ function checkHeader({ type, path, linkpath, size = 0 }: Decoded): void {
   if (!Number.isSafeInteger(size)) throw damaged(`"${path}" has a size that is no number of bytes`);
 }
 
-function beforeNul(text: string): string {
-  const end = text.indexOf("\0");
-  return end < 0 ? text : text.slice(0, end);
+function beforeNul(bytes: Buffer): string {
+  const end = bytes.indexOf(0);
+  return bytes.toString("utf8", 0, end < 0 ? bytes.length : end);
 }

@@ -1,7 +1,7 @@
 // Which archive did the latest upload of a directory make?
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { replaceFile } from "../../disk/atomic.ts";
 import { makeDirs } from "../../disk/make-dirs.ts";
 import type { Io } from "../terminal/io.ts";
@@ -21,12 +21,25 @@ const DIGEST = /^[0-9a-f]{64}$/;
 
 /**
  * The folder of the records: below `XDG_CACHE_HOME` if that is an absolute path, else below `~/.cache`.
- * Undefined if this process has no such place.
+ * Undefined if this process has no such place, or if it lies in the directory that is uploaded: the records
+ * would be sent, and each upload would change what the next one sends.
  */
-function folderOf({ env }: Pick<Io, "env">): string | undefined {
+function folderOf({ env }: Pick<Io, "env">, root: string): string | undefined {
   const { XDG_CACHE_HOME: xdg = "", HOME: home = "" } = env;
-  const folder = [xdg, home && join(home, ".cache")].find((one) => isAbsolute(one));
-  return folder === undefined ? undefined : join(folder, "drover", "uploads");
+  const cache = [xdg, home && join(home, ".cache")].find((one) => isAbsolute(one));
+  if (cache === undefined) return undefined;
+  const way = relative(real(root), real(cache));
+  const isInside = !isAbsolute(way) && way.split(sep)[0] !== "..";
+  return isInside ? undefined : join(cache, "drover", "uploads");
+}
+
+/** The path without links, as far as there is something. */
+function real(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path === dirname(path) ? path : join(real(dirname(path)), basename(path));
+  }
 }
 
 function nameOf(root: string): string {
@@ -38,7 +51,7 @@ function nameOf(root: string): string {
  * one that cannot be read counts as none.
  */
 export function recall(io: Pick<Io, "env">, root: string): Known | undefined {
-  const folder = folderOf(io);
+  const folder = folderOf(io, root);
   if (folder === undefined) return undefined;
   try {
     return knownIn(JSON.parse(readFileSync(join(folder, nameOf(root)), "utf8")));
@@ -56,7 +69,7 @@ function knownIn(value: unknown): Known | undefined {
 
 /** Remembers what an upload made. Without a place for it, or without space, the next upload packs again. */
 export function remember(io: Pick<Io, "env">, root: string, known: Known): void {
-  const folder = folderOf(io);
+  const folder = folderOf(io, root);
   if (folder === undefined) return;
   try {
     makeDirs(folder, PRIVATE_DIR);

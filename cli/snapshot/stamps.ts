@@ -15,6 +15,8 @@ export interface Stamps {
   isSettled: boolean;
 }
 
+/** Which archive the packer makes of the same files. Another number: what was remembered is packed again. */
+const FORMAT = "1";
 const NS_PER_MS = 1_000_000n;
 const NS_PER_S = 1_000_000_000n;
 /** File systems have times by the clock of the kernel, which advances each 1 to 10 ms. */
@@ -29,7 +31,7 @@ const COARSE_WINDOW_NS = 3n * NS_PER_S;
  */
 export async function stampsOf(root: string, files: readonly Found[], signal: AbortSignal): Promise<Stamps> {
   const now = BigInt(Date.now()) * NS_PER_MS;
-  const hash = createHash("sha256");
+  const hash = createHash("sha256").update(`${FORMAT}\0`);
   const turns = new Turns(signal);
   const top = Beneath.open(root);
   let isSettled = true;
@@ -39,7 +41,8 @@ export async function stampsOf(root: string, files: readonly Found[], signal: Ab
       if (wait !== undefined) await wait;
       const found = top.with(path, (name) => lstatSync(name, { bigint: true }));
       hash.update(stampOf(path, kind, found));
-      isSettled &&= kind === "directory" || isSettledAt(now, found.ctimeNs);
+      const { ctimeNs, mtimeNs } = found;
+      isSettled &&= kind === "directory" || (isSettledAt(now, ctimeNs) && isSettledAt(now, mtimeNs));
     }
   } finally {
     top.close();
@@ -58,7 +61,7 @@ function stampOf(path: string, kind: Found["kind"], found: BigIntStats): string 
  * Whether a file changed so long ago that its next change gets another time. Both times in nanoseconds of the
  * epoch.
  */
-export function isSettledAt(now: bigint, ctimeNs: bigint): boolean {
-  const window = ctimeNs % NS_PER_S === 0n ? COARSE_WINDOW_NS : FINE_WINDOW_NS;
-  return ctimeNs < now - window;
+export function isSettledAt(now: bigint, changedNs: bigint): boolean {
+  const window = changedNs % NS_PER_S === 0n ? COARSE_WINDOW_NS : FINE_WINDOW_NS;
+  return changedNs < now - window;
 }

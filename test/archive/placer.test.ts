@@ -56,6 +56,11 @@ describe.each([
   const outside = () => [readdirSync(dir).sort(), statSync(join(dir, "secret")).nlink];
   const UNTOUCHED = [["into", "secret"], 1];
 
+  test("an error names the file that is in the way, and not how it was opened", () => {
+    const entries = [file("t"), file("full/x"), name("full", "t")];
+    expect(() => place(entries)).toThrow(new RegExp(`directory not empty, .*'${into}/full'$`));
+  });
+
   test("missing directories are created, and others are used", () => {
     mkdirSync(join(into, "there"));
     place([file("a/b/c"), file("there/x"), file("a/b/d"), folder("e/f/")]);

@@ -82,6 +82,7 @@ function fill(): void {
   }
   symlinkSync("a/one", join(dir, "root", "link"));
   symlinkSync("z".repeat(150), join(dir, "root", "long link"));
+  symlinkSync("z".repeat(150), join(dir, "root", long, "link with a long name and a long target"));
   linkSync(join(dir, "root", "a/one"), join(dir, "root", "second"));
 }
 
@@ -126,6 +127,23 @@ describe("extended headers", () => {
       [name, "hello"],
       ["x", "hello"],
     ]);
+  });
+
+  test("a name may have any byte in it, for records have lengths", () => {
+    const name = `${"a".repeat(110)}\n12 path=evil\n\u{1f600}`;
+    const found = read(Buffer.concat([pax({ path: name }), file, END]), 512);
+    expect(found.map(({ path }) => path)).toEqual([name]);
+  });
+
+  test.each<[string, string, string]>([
+    ["a record with a wrong length", "99 path=x\n", "wrong length"],
+    ["a record without a length", "path=x\n", "wrong length"],
+    ["a record without a key", "8 path\nx", "wrong length"],
+    ["a size that is no number", "12 size=ten\n", 'no number for "size"'],
+    ["a sparse file, whose holes are elsewhere", "22 GNU.sparse.major=1\n", "a sparse file"],
+  ])("with %s it is damaged", (_what, content, words) => {
+    const header = entry({ path: "x", type: "ExtendedHeader", content });
+    expect(() => read(Buffer.concat([header, file, END]), 512)).toThrow(words);
   });
 
   test("one that is too long is refused, and not read", () => {

@@ -1,4 +1,5 @@
 import {
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -187,6 +188,22 @@ describe("records", () => {
     expect(readdirSync(records())).toHaveLength(500);
     expect([recall({ env }, "/0"), recall({ env }, "/509")]).toEqual([undefined, known]);
   });
+
+  test.each<[string, (home: string) => string]>([
+    ["the home", (home) => home],
+    ["a directory above it", () => "/"],
+    ["the home by another name", (home) => `${home}-link`],
+  ])(
+    "are not made if %s is uploaded: they would be sent, and the next upload is another",
+    (_what, rootOf) => {
+      const home = join(bench.dir, "home");
+      mkdirSync(home, { recursive: true });
+      symlinkSync(home, `${home}-link`);
+      const root = rootOf(home);
+      remember({ env: { HOME: home } }, root, known);
+      expect([recall({ env: { HOME: home } }, root), existsSync(records())]).toEqual([undefined, false]);
+    },
+  );
 
   test("need a place: without a home nothing is remembered", () => {
     for (const env of [{}, { HOME: "relative" }]) {

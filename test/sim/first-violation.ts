@@ -1,6 +1,6 @@
 import { type Options, type Result, simulate } from "./simulation.ts";
 
-/** The first of these seeds, from 1 on, whose story breaks a rule, with that story. Null: all of them hold. */
+/** The first seed, from 1 on, whose story breaks a rule, with that story. Null: all of them hold. */
 export async function firstViolation(
   options: Omit<Options, "seed">,
   seeds: number,
