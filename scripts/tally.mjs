@@ -27,22 +27,33 @@ export function lastLine({ passed, failed, skipped = 0 }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 
-/** The first line of what vitest says about a failure, without its colors; a long line is cut. */
-function firstLine(message = "") {
+const MOST_CHARACTERS = 400;
+
+/** What vitest says about a failure, without its colors and its stack, on one line; a long text is cut. */
+function saidOf(message = "") {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a color starts with the control character ESC
-  const [line] = message.replace(/\u001b\[[0-9;]*m/g, "").split("\n");
-  return line.length > 200 ? `${line.slice(0, 200)}…` : line;
+  const [said = ""] = message.replace(/\u001b\[[0-9;]*m/g, "").split(/\n\s+at /);
+  const line = said.replace(/\s+/g, " ").trim();
+  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line;
+}
+
+/** The line of the test file `path` that a stack names first, as ` (line 12)`; empty: it names none. */
+function lineWithin(path, message = "") {
+  const at = message.indexOf(`${path}:`);
+  return at < 0 ? "" : ` (line ${Number.parseInt(message.slice(at + path.length + 1), 10)})`;
 }
 
 /**
- * The failures in a report of vitest's JSON reporter, a line each: file (relative to `root`), test and the
- * first line of the error. A file that failed outside its tests has its own line. Empty without a report.
+ * The failures in a report of vitest's JSON reporter, a line each: file (relative to `root`), test, error
+ * and where in the file it arose. A file that failed outside its tests has its own line. Empty without a report.
  */
 export function failures(report, root) {
   return (report?.testResults ?? []).flatMap((file) => {
     const path = relative(root, file.name);
     const failed = file.assertionResults.filter(({ status }) => status === "failed");
-    if (failed.length === 0 && file.status === "failed") return [`${path}: ${firstLine(file.message)}`];
-    return failed.map((test) => `${path}: ${test.fullName}: ${firstLine(test.failureMessages?.[0])}`);
+    if (failed.length === 0 && file.status === "failed") return [`${path}: ${saidOf(file.message)}`];
+    return failed.map(({ fullName, failureMessages: [message] = [] }) => {
+      return `${path}: ${fullName}: ${saidOf(message)}${lineWithin(path, message)}`;
+    });
   });
 }

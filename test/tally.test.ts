@@ -58,7 +58,7 @@ test.each([
 });
 
 // A CI that shows only the end of its output must show there which tests failed.
-test("each failure is a line: file, test and the first line of its error", () => {
+test("each failure is a line: file, test, error and where it arose", () => {
   const report = {
     testResults: [
       {
@@ -70,21 +70,24 @@ test("each failure is a line: file, test and the first line of its error", () =>
           {
             status: "failed",
             fullName: "it ends",
-            failureMessages: ["\u001b[31mError: no end\u001b[39m\n    at a.test.ts:1", "later"],
+            failureMessages: [
+              "\u001b[31mError: no end\u001b[39m\nCall log:\n  - waits\n    at f (/clone/test/a.test.ts:12:4)",
+              "later",
+            ],
           },
         ],
       },
       {
         name: "/clone/test/b.test.ts",
         status: "failed",
-        message: "SyntaxError: x\nat b",
+        message: "SyntaxError: x\n    at b",
         assertionResults: [],
       },
       { name: "/clone/test/c.test.ts", status: "passed", message: "", assertionResults: [] },
     ],
   };
   expect(failures(report, "/clone")).toEqual([
-    "test/a.test.ts: it ends: Error: no end",
+    "test/a.test.ts: it ends: Error: no end Call log: - waits (line 12)",
     "test/b.test.ts: SyntaxError: x",
   ]);
   expect(failures(undefined, "/clone")).toEqual([]);

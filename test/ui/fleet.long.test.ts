@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GoneWorker, HistoryItem, PoolSample, PoolTally } from "../../src/generated/api.ts";
+import { until } from "../local/support/scratch.ts";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
 
 const MINUTE = 60_000;
@@ -18,9 +19,13 @@ const rows = (page: Page): Promise<string[][]> =>
     .evaluateAll((all) => all.map((row) => [...row.children].map(({ textContent }) => textContent ?? "")));
 /** The boxes that are drawn for a part of the first bar, in minutes before now. */
 async function boxes(page: Page, kind: string, minutes: number): Promise<number[][]> {
-  const path = page.locator(".gantt ol li svg").first().locator(`.part.${kind}`);
-  const drawn = (await path.getAttribute("d")) ?? "";
-  const width = Number(await page.locator(".gantt ol li svg").first().getAttribute("width"));
+  const picture = page.locator(".gantt ol li svg").first();
+  // Until the page knows how wide the picture may be, it is one pixel wide.
+  const width = await until("the picture has its width", async () => {
+    const pixels = Number(await picture.getAttribute("width"));
+    return pixels > 1 ? pixels : undefined;
+  });
+  const drawn = (await picture.locator(`.part.${kind}`).getAttribute("d")) ?? "";
   return [...drawn.matchAll(/M(\d+) .*?H(\d+)/g)].map(([, ...ends]) =>
     ends.map((px) => Math.round((Number(px) / width - 1) * minutes)),
   );
@@ -71,7 +76,8 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
     }
     expect(walk).toEqual([gone.id, live, live, gone.id, live, gone.id, live]);
     await page.locator(".gantt .told").filter({ hasText: live }).waitFor();
-    await page.waitForFunction(`document.querySelector(".gantt .told").textContent === ${label}`);
+    const isTold = () => page.evaluate(`document.querySelector(".gantt .told").textContent === ${label}`);
+    await until("the line below the bars says what the bar says", async () => (await isTold()) || undefined);
     // Only one of the bars is on the way of Tab.
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.closest('.gantt')")).toBeNull();
@@ -109,15 +115,19 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
       page.evaluate<string>("getComputedStyle(document.querySelector('.chart .grid')).color");
     /** Waits until the first chart has pixels of this color. */
     const has = (color: string) =>
-      page.waitForFunction(
-        `(() => {
-          const { data } = document.querySelector(".chart canvas").getContext("2d")
-            .getImageData(0, 0, 4000, 200);
-          const [r, g, b] = ${JSON.stringify(color.match(/\d+/g)?.map(Number))};
-          for (let i = 0; i < data.length; i += 4)
-            if (data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255) return true;
-          return false;
-        })()`,
+      until(`the chart has pixels of ${color}`, async () =>
+        (await page.evaluate(
+          `(() => {
+            const { data } = document.querySelector(".chart canvas").getContext("2d")
+              .getImageData(0, 0, 4000, 200);
+            const [r, g, b] = ${JSON.stringify(color.match(/\d+/g)?.map(Number))};
+            for (let i = 0; i < data.length; i += 4)
+              if (data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255) return true;
+            return false;
+          })()`,
+        ))
+          ? true
+          : undefined,
       );
     const light = await grid();
     await has(light);
@@ -151,6 +161,26 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
       .first()
       .getByText(/UTC: 1$/)
       .waitFor();
+    await close();
+  });
+
+  test("charts that are drawn again under the pointer keep their cursor", async () => {
+    const { page, close } = await at.open("/ui");
+    await page.clock.install();
+    await page.goto(`${at.url}${PATH}?range=1h`);
+    await page.locator(".chart canvas").nth(1).waitFor();
+    const box = await page.locator(".gantt ol li svg").first().boundingBox();
+    if (box === null) throw new Error("the bar is not shown");
+    const x = box.x + box.width / 2;
+    await page.mouse.move(x, box.y + 5);
+    await page.evaluate(`document.querySelectorAll(".uplot").forEach((chart) => chart.id = "old")`);
+    // A minute later the pool is read again. Its time is the server's, which has hardly changed.
+    await page.clock.fastForward(61_000);
+    await until("both charts are drawn again, with their cursors", async () => {
+      const lines = page.locator(".uplot:not(#old) .u-cursor-x");
+      const shown = await lines.evaluateAll((all) => all.map((line) => line.getBoundingClientRect().x));
+      return (shown.length === 2 && shown.every((left) => Math.abs(left - x) < 5)) || undefined;
+    });
     await close();
   });
 

@@ -41,6 +41,14 @@ export function drawChart(
   pointed: (atMs: number | undefined) => void,
 ): Drawn {
   const { span, width, height, atSeconds, values } = chart;
+  // Before its first drawing, which comes later, a chart has no scales, so that moments have no place in it,
+  // and what it says of its own cursor is not what the pointer does.
+  let isReady = false;
+  let cursorMs: number | undefined;
+  const showCursor = (plot: uPlot) => {
+    const left = cursorMs === undefined ? -10 : plot.valToPos(cursorMs / 1_000, "x");
+    plot.setCursor({ left, top: cursorMs === undefined ? -10 : 1 }, false);
+  };
   const options: uPlot.Options = {
     width,
     height,
@@ -54,8 +62,15 @@ export function drawChart(
     padding: [8, 0, 0, 0],
     ...partsOf(place, chart),
     hooks: {
+      ready: [
+        (plot) => {
+          isReady = true;
+          showCursor(plot);
+        },
+      ],
       setCursor: [
         (plot) => {
+          if (!isReady) return;
           const { left = -1 } = plot.cursor;
           pointed(left < 0 ? undefined : plot.posToVal(left, "x") * 1_000);
         },
@@ -68,8 +83,8 @@ export function drawChart(
   for (const look of looks) look.addEventListener("change", redraw);
   return {
     point(atMs) {
-      const left = atMs === undefined ? -10 : plot.valToPos(atMs / 1_000, "x");
-      plot.setCursor({ left, top: atMs === undefined ? -10 : 1 }, false);
+      cursorMs = atMs;
+      if (isReady) showCursor(plot);
     },
     destroy() {
       for (const look of looks) look.removeEventListener("change", redraw);

@@ -20,7 +20,7 @@ export const CHROMIUM_OPTIONS = {
 };
 
 /** How long a page may take on a busy machine until it shows what a test waits for. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 
 /** A Drover with machines, and a browser. */
 export interface Dashboard extends Server {
