@@ -7,18 +7,22 @@ const WITHIN_MS = 600_000;
 let batches = 0;
 
 /**
- * Submits `count` runs of `true`, in requests that are as large as they may be and go one after the other,
+ * Submits `count` runs of `true` to a pool, in requests that are as large as they may be and go one after the other,
  * and resolves with the seconds from the first request until all runs have ended. Rejects if a run fails.
  */
-export async function runBatch(drover: Drover, count: number): Promise<number> {
+export async function runBatch(drover: Drover, count: number, pool = "default"): Promise<number> {
   batches += 1;
   const labels = { batch: `${process.pid}-${batches}` };
   const beganAt = performance.now();
   for (let left = count; left > 0; left -= MAX_BATCH_RUNS) {
-    const runs = Array.from({ length: Math.min(left, MAX_BATCH_RUNS) }, () => ({ argv: ["true"], labels }));
+    const runs = Array.from({ length: Math.min(left, MAX_BATCH_RUNS) }, () => ({
+      argv: ["true"],
+      pool,
+      labels,
+    }));
     await drover.call("POST", "/v1/runs", { runs });
   }
-  const selected = `/v1/runs?label=batch:${labels.batch}&limit=1`;
+  const selected = `/v1/runs?pool=${pool}&label=batch:${labels.batch}&limit=1`;
   while (!(await haveEnded(drover, selected))) {
     if (performance.now() - beganAt > WITHIN_MS) throw new Error(`${count} runs have not ended in time.`);
   }

@@ -60,8 +60,8 @@ export async function startDrover({ below = IN_MEMORY, env = {} }: StartOptions 
       const answer = await fetch(url + path, request);
       const text = await answer.text();
       if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
-      // The caller knows the type of the answer to its request.
-      return JSON.parse(text) as T;
+      // The caller knows the type of the answer to its request. An empty answer has none.
+      return (text === "" ? undefined : JSON.parse(text)) as T;
     },
     async stop() {
       const ended = new Promise((resolve) => child.once("close", resolve));

@@ -1,6 +1,7 @@
 // `npm run bench`: what a user waits for, and what one machine can do, beside its floors (budgets.md#bench).
 // Asserts nothing. -- --peers: beside other queues, too; --quick: a look; --json: as data; --disk DIR:
-// state there, too. Also: --runs 300 --keys 300 --users 16 --trivial 500 --hosts 1000 --rounds 3.
+// state there, too. Also: --runs 300 --keys 300 --users 16 --trivial 500 --hosts 1000 --light 1000
+// --rounds 3, and --only FIGURES by the names below.
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
@@ -16,21 +17,23 @@ import { asContender, measureBatches } from "./figures/batches.ts";
 import { measureHosts } from "./figures/hosts.ts";
 import { measureKeystrokes } from "./figures/keystrokes.ts";
 import { measureLatency } from "./figures/latency.ts";
+import { measureLogs } from "./figures/logs.ts";
 import { measurePlanning } from "./figures/planning.ts";
+import { measurePools } from "./figures/pools.ts";
 import { measureSnapshots, missingForSnapshots } from "./figures/snapshots.ts";
 import { measureStartup } from "./figures/startup.ts";
 import { measureThroughput } from "./figures/throughput.ts";
 import { type Row, tableOf } from "./table.ts";
 
-const FULL = { runs: 300, keys: 300, users: 16, trivial: 500, hosts: 1_000, rounds: 3 };
-const QUICK = { runs: 50, keys: 30, users: 16, trivial: 100, hosts: 50, rounds: 2 };
+const FULL = { runs: 300, keys: 300, users: 16, trivial: 500, hosts: 1_000, light: 1_000, rounds: 3 };
+const QUICK = { runs: 50, keys: 30, users: 16, trivial: 100, hosts: 50, light: 100, rounds: 2 };
 const PEERS = [bullMq(false), bullMq(true), slurm, parallel];
 const flag = { type: "boolean", default: false } as const;
 const text = { type: "string" } as const;
 const { values } = parseArgs({
   options: {
     ...{ peers: flag, quick: flag, json: flag, disk: text, sizes: text, only: text },
-    ...{ runs: text, keys: text, users: text, trivial: text, hosts: text, rounds: text },
+    ...{ runs: text, keys: text, users: text, trivial: text, hosts: text, light: text, rounds: text },
   },
 });
 const defaults = values.quick ? QUICK : FULL;
@@ -58,10 +61,15 @@ try {
   if (wants("latency")) rows.push(...(await measureLatency(drover, amount("runs"))));
   if (wants("keys")) rows.push(...(await measureKeystrokes(drover, amount("keys"))));
   if (wants("users")) rows.push(...(await measureThroughput(drover, amount("users"), amount("trivial"))));
+  if (wants("logs")) {
+    const megabytes = values.quick ? 32 : 256;
+    rows.push(...(await measureLogs(drover, scratch, amount("rounds"), megabytes)));
+  }
   if (wants("batches")) {
     await startContenders();
     rows.push(...(await measureBatches(started, sizes, amount("rounds"))));
   }
+  if (wants("pools")) rows.push(...(await measurePools(drover, amount("rounds"), amount("light"))));
   if (wants("hosts")) rows.push(...(await measureHosts(drover, amount("hosts"))));
 } finally {
   for (const contender of started) await contender.stop();

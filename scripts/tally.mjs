@@ -45,7 +45,8 @@ function lineWithin(path, message = "") {
 
 /**
  * The failures in a report of vitest's JSON reporter, a line each: file (relative to `root`), test, error
- * and where in the file it arose. A file that failed outside its tests has its own line. Empty without a report.
+ * and where in the file it arose. A file that failed outside its tests has its own line. Empty without a
+ * report.
  */
 export function failures(report, root) {
   return (report?.testResults ?? []).flatMap((file) => {
