@@ -7,8 +7,9 @@ const WITHIN_MS = 600_000;
 let batches = 0;
 
 /**
- * Submits `count` runs of `true` to a pool, in requests that are as large as they may be and go one after the other,
- * and resolves with the seconds from the first request until all runs have ended. Rejects if a run fails.
+ * Submits `count` runs of `true` to a pool, in requests that are as large as they may be and go one after the
+ * other, and resolves with the seconds from the first request until all runs have ended. Rejects if a run
+ * fails.
  */
 export async function runBatch(drover: Drover, count: number, pool = "default"): Promise<number> {
   batches += 1;

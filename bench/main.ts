@@ -1,7 +1,6 @@
 // `npm run bench`: what a user waits for, and what one machine can do, beside its floors (budgets.md#bench).
-// Asserts nothing. -- --peers: beside other queues, too; --quick: a look; --json: as data; --disk DIR:
-// state there, too. Also: --runs 300 --keys 300 --users 16 --trivial 500 --hosts 1000 --light 1000
-// --rounds 3, and --only FIGURES by the names below.
+// Asserts nothing. -- --peers: beside other queues, too; --quick: a look; --json: as data; --disk DIR: state
+// there, too; --only FIGURES, by the names below; and the amounts of `FULL`, such as --runs 300.
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";

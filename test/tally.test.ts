@@ -71,7 +71,8 @@ test("each failure is a line: file, test, error and where it arose", () => {
             status: "failed",
             fullName: "it ends",
             failureMessages: [
-              "\u001b[31mError: no end\u001b[39m\nCall log:\n  - waits\n    at f (/clone/test/a.test.ts:12:4)",
+              "\u001b[31mError: no end\u001b[39m\nCall log:\n  - waits\n" +
+                "    at f (/clone/test/a.test.ts:12:4)",
               "later",
             ],
           },

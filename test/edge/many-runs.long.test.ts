@@ -39,8 +39,8 @@ afterAll(async () => {
 });
 
 /**
- * For how long nothing answers on a busy machine, while a killed control plane starts again, or while all runs
- * start at once: a request that waits takes a minute until the client gives it up.
+ * For how long nothing answers on a busy machine, while a killed control plane starts again, or while all
+ * runs start at once: a request that waits takes a minute until the client gives it up.
  */
 const SILENT_MS = 600_000;
 
