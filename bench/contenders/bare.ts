@@ -19,7 +19,7 @@ export default {
 
 /** The Worker, as it runs. */
 export interface BareWorker {
-  /** Sends a request, with a body if there is one. `path` does not begin with a slash. Rejects if it fails. */
+  /** Sends a request, and a body if there is one. `path` does not begin with a slash. Rejects if it fails. */
   ask(path: string, body?: Uint8Array<ArrayBuffer>): Promise<void>;
   stop(): Promise<void>;
 }
