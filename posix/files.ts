@@ -39,6 +39,16 @@ export function readUnlessGone(path: string): string {
   }
 }
 
+/** Whether the kernel has such a file. Throws if the system is starved, which proves nothing. */
+export function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if (isStarved(error)) throw error;
+    return false;
+  }
+}
+
 /** The JSON in a file; undefined if it cannot be read, or is not JSON. */
 export function tryReadJson(path: string): unknown {
   try {

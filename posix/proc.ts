@@ -1,7 +1,7 @@
 // What does the kernel say about a process?
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { errorCode } from "./errors.ts";
-import { readUnlessGone } from "./files.ts";
+import { isThere, readUnlessGone } from "./files.ts";
 
 /** Identifies one process for good: a pid alone is reused. */
 export interface ProcId {
@@ -53,7 +53,7 @@ export function listProcs(): Proc[] {
 
 /** Reads the processes with these pids, except those that no longer exist. */
 export function readProcs(pids: number[]): Proc[] {
-  return pids.flatMap((pid) => (existsSync(`/proc/${pid}`) ? (readProc(pid) ?? []) : []));
+  return pids.flatMap((pid) => (isThere(`/proc/${pid}`) ? (readProc(pid) ?? []) : []));
 }
 
 /** The living children of a process. */
@@ -63,7 +63,8 @@ export function childrenOf(pid: number): Proc[] {
 
 /** The environment that a process was started with, as `NAME=value`; empty if this user may not read it. */
 export function environmentOf(pid: number): string[] {
-  return readUnlessGone(`/proc/${pid}/environ`).split("\0");
+  const text = readUnlessGone(`/proc/${pid}/environ`);
+  return text === "" ? [] : text.split("\0");
 }
 
 /** Signals a process. Does nothing if it is gone, or if this user may not signal it. */

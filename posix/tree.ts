@@ -24,6 +24,8 @@ const FEW_PIDS = 256;
 
 /** The most scans of a search. A scan that finds nothing is repeated if any process has forked during it. */
 const MAX_SCANS = 8;
+/** Looks at a process without an environment. One that keeps starting programs has none in 5 % of looks. */
+const UNSURE_SCANS = 4;
 
 /**
  * All living processes of a tree, except this process (tools.md#processes-and-cgroups). A child that has
@@ -32,29 +34,43 @@ const MAX_SCANS = 8;
  * escapes unless it is in a cgroup.
  */
 export function findTree(query: TreeQuery): Proc[] {
-  let found: Proc[] = [];
   let last = lastPid();
-  let from = query.shim?.pid;
-  for (let scan = 0; scan < MAX_SCANS; scan += 1) {
-    found = scanTree(query, candidates(query.shim, from, last)).filter(({ ended }) => !ended);
+  let pids = candidates(query.shim, query.shim?.pid, last);
+  for (let scan = 1; ; scan += 1) {
+    const { found, unsure } = scanTree(query, pids);
+    if (found.length > 0 || scan === MAX_SCANS) return found;
     const latest = lastPid();
+    if (latest === last && (unsure.length === 0 || scan >= UNSURE_SCANS)) return found;
     // A scan can miss a child if its parent forks it during the scan and then ends. The next scan looks at
-    // what was forked meanwhile: what was there before has been looked at.
-    if (found.length > 0 || latest === last) return found;
-    from = last + 1;
+    // what was forked meanwhile, and again at what did not show its environment. The shim tells its children.
+    const fresh = latest === last ? [] : candidates(query.shim, last + 1, latest);
+    const shim = query.shim === undefined ? [] : [query.shim.pid];
+    pids = [...new Set([...shim, ...unsure, ...fresh])];
     last = latest;
   }
-  return found;
 }
 
-function scanTree(query: TreeQuery, pids: number[]): Proc[] {
-  // What has ended has no environment any more.
-  const isMarked = ({ pid, ended }: Proc) => !ended && query.isMarked(environmentOf(pid));
+/**
+ * What these pids have of a tree. `unsure`: processes that showed no environment, as other users' processes
+ * do, and those that execute another program just then.
+ */
+function scanTree(query: TreeQuery, pids: number[]): { found: Proc[]; unsure: number[] } {
+  const unsure: number[] = [];
+  const isMarked = ({ pid, ended }: Proc) => {
+    // What has ended has no environment any more.
+    if (ended) return false;
+    const environment = environmentOf(pid);
+    if (environment.length === 0) unsure.push(pid);
+    return query.isMarked(environment);
+  };
   const procs = readProcs(pids);
-  if (query.isMarkedOnly) return procs.filter((proc) => proc.pid !== process.pid && isMarked(proc));
+  if (query.isMarkedOnly) {
+    return { found: procs.filter((proc) => proc.pid !== process.pid && isMarked(proc)), unsure: [] };
+  }
   const seen = new Set(procs.map(({ pid }) => pid));
   const leaders = new Set(procs.map(({ session }) => session).filter((leader) => !seen.has(leader)));
-  return selectTree([...procs, ...readProcs([...leaders])], isMarked, query);
+  const found = selectTree([...procs, ...readProcs([...leaders])], isMarked, query);
+  return { found: found.filter(({ ended }) => !ended), unsure };
 }
 
 /**

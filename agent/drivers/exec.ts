@@ -24,6 +24,7 @@ import type { Driver, KillResult, OnTaskEnd, RecoveredState, TaskEnd } from "./d
 
 /** How long a shim may take to write the status and exit after its task has ended. */
 const SHIM_END_MS: Millis = 2_000;
+const SHIM_LOOK_MS: Millis = 20;
 /** How long a shim may take to start its main process. */
 const MAIN_APPEARS_MS: Millis = 1_000;
 const LOOK_MS: Millis = 5;
@@ -40,7 +41,7 @@ interface Running {
   /** Settles when the shim has ended and the end of the main process was reported. */
   ended: Promise<void>;
   /** `ended` has settled. */
-  isOver?: boolean;
+  isOver: boolean;
 }
 
 export interface ExecDriverOptions {
@@ -76,13 +77,11 @@ export class ExecDriver implements Driver {
     const ended = new Promise<void>((settle) => {
       child.once("exit", async (code) => {
         tellEnd(id, await retryWhileStarved(() => this.#readEnd(id, code)));
-        const running = this.#running.get(id);
-        if (running !== undefined) running.isOver = true;
         settle();
       });
     });
     const shim = await retryWhileStarved(() => readProc(child.pid ?? 0));
-    if (shim !== undefined) this.#running.set(id, { shim, ended });
+    if (shim !== undefined) this.#track(id, shim, ended);
     return groups.means.kill;
   }
 
@@ -93,9 +92,7 @@ export class ExecDriver implements Driver {
     if (isUntouched(journal) && existsSync(dirs.root) && store.retract(id)) return { kind: "unbegun" };
     const { shim } = readShimFile(dirs);
     const running = shim !== undefined && lives(shim);
-    if (shim !== undefined) {
-      this.#running.set(id, { shim, ended: running ? this.#watch(id, shim) : Promise.resolve() });
-    }
+    if (shim !== undefined) this.#track(id, shim, running ? this.#watch(id, shim) : undefined);
     if (running) return { kind: "running" };
     // The status must be read after the check of the shim: a shim writes the status before it ends.
     const end = this.#readEnd(id);
@@ -118,14 +115,24 @@ export class ExecDriver implements Driver {
     const query = { isMarked, shim: running?.shim };
     const group = groups.of(id);
     if (running !== undefined && group !== undefined) this.#peaks.beforeKill(id, group);
-    const { empty, killed, alive } = await killTree(query, group, waitMs, now);
-    if (!empty) return { killed, alive: textOf(alive) };
+    let killed = false;
+    let left = group;
+    for (const until = now() + waitMs + SHIM_END_MS; ; ) {
+      // Only a scan after the end of the shim is a proof: a shim that lives may have yet to start its task.
+      const isLast = running === undefined || running.isOver;
+      const outcome = await killTree(query, left, waitMs, now);
+      killed ||= outcome.killed;
+      if (!outcome.empty) return { killed, alive: textOf(outcome.alive) };
+      if (isLast) break;
+      left = undefined;
+      await Promise.race([running.ended, sleep(SHIM_LOOK_MS)]);
+      if (now() >= until) await endShim(running);
+    }
     groups.forget(id);
     if (running === undefined) {
       this.#peaks.forget(id);
       return { killed };
     }
-    await endShim(running);
     this.#running.delete(id);
     return { killed, peaks: await this.#peaks.end(id) };
   }
@@ -153,6 +160,15 @@ export class ExecDriver implements Driver {
     const used = measure(new Map(ids.map((id) => [id, { group: groups.of(id), shim: shimOf(id) }])));
     void this.#peaks.sampled(used);
     return used;
+  }
+
+  /** Notes the shim of an attempt. `ended`: absent if the shim has ended. */
+  #track(id: string, shim: Proc, ended?: Promise<void>): void {
+    const running: Running = { shim, ended: ended ?? Promise.resolve(), isOver: ended === undefined };
+    void running.ended.then(() => {
+      running.isOver = true;
+    });
+    this.#running.set(id, running);
   }
 
   async #watch(id: string, shim: Proc): Promise<void> {
@@ -198,14 +214,10 @@ function isUntouched({ startedAt, endedAt, startError, stop }: AttemptJournal): 
   return [startedAt, endedAt, startError, stop].every((word) => word === undefined);
 }
 
-/** Once a task is gone, waits until its shim has written the status and ended. Kills a shim that hangs. */
-async function endShim({ shim, ended, isOver = false }: Running): Promise<void> {
-  if (isOver) return;
-  const late = setTimeout(async () => {
-    if (await retryWhileStarved(() => lives(shim))) sendSignal(shim.pid, "SIGKILL");
-  }, SHIM_END_MS);
+/** Kills a shim that hangs, and waits for its end. */
+async function endShim({ shim, ended }: Running): Promise<void> {
+  if (await retryWhileStarved(() => lives(shim))) sendSignal(shim.pid, "SIGKILL");
   await ended;
-  clearTimeout(late);
 }
 
 function textOf(pids: number[]): string {

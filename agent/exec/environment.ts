@@ -2,7 +2,7 @@
 import { arch, availableParallelism, hostname, totalmem, userInfo } from "node:os";
 
 /** This process keeps its user and its machine, and each question to the system opens files. */
-const me = whoAmI();
+let me: { name: string; home: string } | undefined;
 const MACHINE = {
   "attr.kernel.name": process.platform,
   "attr.cpu.arch": arch(),
@@ -17,16 +17,18 @@ const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
  * (decisions/tasks.md#environment). `user`: the user of the process, if it is not the agent's.
  */
 export function baseEnvironment(user?: { name: string; home: string }): Record<string, string> {
-  const { name, home } = user ?? me;
+  const { name, home } = user ?? whoAmI();
   return { PATH: DEFAULT_PATH, HOME: home, USER: name, LANG: "C.UTF-8" };
 }
 
 function whoAmI(): { name: string; home: string } {
+  if (me !== undefined) return me;
   try {
     const { username, homedir } = userInfo();
-    return { name: username, home: homedir };
+    me = { name: username, home: homedir };
+    return me;
   } catch {
-    // The system's list has no entry for this user, as in many containers.
+    // The system's list has no entry for this user, as in many containers, or it has none yet.
     return { name: String(process.getuid?.() ?? ""), home: "/" };
   }
 }

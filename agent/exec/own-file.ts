@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeAtomically } from "../../disk/atomic.ts";
-import { tryReadText } from "../../posix/files.ts";
+import { readIfThere, tryReadText } from "../../posix/files.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 
 const FETCH_WITHIN_MS: Millis = 5 * 60_000;
@@ -40,10 +40,12 @@ export class OwnFile {
   /** The agent has reported: the one before it is not needed any more. */
   prove(): void {
     if (this.#isProven) return;
+    // Throws if the file cannot be read now: it may name this agent, which must not be taken back then.
+    if (firstLineOf(readIfThere(this.#beside(UPDATING))) === this.sha256) {
+      rmSync(this.#beside(UPDATING), { force: true });
+      rmSync(this.#path + OLD, { force: true });
+    }
     this.#isProven = true;
-    if (!this.isUnproven) return;
-    rmSync(this.#beside(UPDATING), { force: true });
-    rmSync(this.#path + OLD, { force: true });
   }
 
   /**
@@ -78,8 +80,12 @@ export class OwnFile {
   }
 
   #firstLineOf(name: string): string | undefined {
-    return tryReadText(this.#beside(name))?.split("\n")[0];
+    return firstLineOf(tryReadText(this.#beside(name)));
   }
+}
+
+function firstLineOf(text: string | undefined): string | undefined {
+  return text?.split("\n")[0];
 }
 
 function digestOf(bytes: Buffer): string {

@@ -174,9 +174,17 @@ export class TunnelCommand {
     this.#input?.close();
     const alive = this.#processes();
     for (const pid of alive) for (const signal of ["SIGHUP", "SIGCONT"] as const) sendSignal(pid, signal);
-    const until = this.#options.now() + HANG_UP_MS;
-    while (this.#processes().length > 0 && this.#options.now() < until) await sleep(LOOK_MS / 10);
-    await killTree({ ...this.#query(), shim: this.#shim }, undefined, KILL_MS, this.#options.now);
+    const { now } = this.#options;
+    const until = now() + HANG_UP_MS;
+    while (this.#processes().length > 0 && now() < until) await sleep(LOOK_MS / 10);
+    const kill = () => killTree({ ...this.#query(), shim: this.#shim }, undefined, KILL_MS, now);
+    await kill();
+    // A shim that lived during the scan may have started the command after it.
+    for (const late = now() + KILL_MS; now() < late; ) {
+      if (this.#shim === undefined || !lives(this.#shim)) break;
+      await sleep(LOOK_MS / 10);
+      await kill();
+    }
     this.#unwatch();
   }
 

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { endTree } from "../../local/runtime/end-processes.ts";
@@ -84,6 +84,21 @@ describe("which processes are a family", () => {
     const me = process_(process.pid, 20, 20);
     const mine = process_(process.pid + 1, process.pid, process.pid + 1);
     expect(selectTree([me, mine], () => false, { shim })).toEqual([]);
+  });
+});
+
+describe("looking for a tree", () => {
+  it("finds a process that executes program after program: in between it has no environment", async () => {
+    const dir = scratchDir();
+    const script = join(dir, "again");
+    writeFileSync(script, `#!/bin/sh\nexec "$0"\n`, { mode: 0o755 });
+    const mark = `DROVER_TEST_TREE=${dir}`;
+    const child = spawn(script, { stdio: "ignore", env: { DROVER_TEST_TREE: dir } });
+    const tree = { isMarked: (environment: string[]) => environment.includes(mark) };
+    await until("it is there", () => findTree(tree).length > 0);
+    const looks = Array.from({ length: 200 }, () => findTree(tree).map(({ pid }) => pid));
+    child.kill("SIGKILL");
+    expect(looks.filter((found) => !found.includes(child.pid ?? 0))).toEqual([]);
   });
 });
 

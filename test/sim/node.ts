@@ -168,7 +168,9 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   #start(): Actor<State, Event, Message> {
     const life = this.#life;
     const alive = () => life === this.#life && !this.#dying;
-    const actor = new Actor(wakesOnceAStep(this.#wiring.machine), {
+    const { machine } = this.#wiring;
+    // A pool asks its tables, which the step has changed once it is stored.
+    const actor = new Actor(machine.name === "pool" ? machine : wakesOnceAStep(machine), {
       now: () => this.#world.planeNow,
       load: () =>
         this.#wiring.load(this.disk, this.#firing ? this.#world.planeNow : (this.disk.alarm ?? null)),

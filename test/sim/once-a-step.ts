@@ -2,7 +2,7 @@ import type { Machine } from "../../src/shared/machine.ts";
 
 /**
  * The same machine, which finds out only once a step when it wants to wake: its shell and the check of its
- * invariants both ask. Between two steps nothing changes a state.
+ * invariants both ask, before and after the step is stored. Only for machines whose answer needs no table.
  */
 export function wakesOnceAStep<State, Event, Message>(
   machine: Machine<State, Event, Message>,

@@ -124,12 +124,14 @@ export function haveGpus(workers: readonly WorkerRow[]): boolean {
 
 function emptyPlan(pass: Pass): Plan {
   const waiting: Plan["waiting"] = [];
+  let waits: Plan["waits"] | undefined;
   return {
     places: [],
     creates: [],
     waiting,
     get waits() {
-      return new Map(waiting);
+      waits ??= new Map(waiting);
+      return waits;
     },
     reserved: pass.reserved,
     pass,
