@@ -52,8 +52,10 @@ export class EventReceiver {
   readonly #ended = new Set<string>();
   /** By ordinal: the run whose end the pool has given it to. */
   readonly #ends = new Map<number, string>();
-  /** Ends whose runs were deleted before the endpoint first read the pool: nobody counts them. */
+  /** Ends whose runs were deleted before the endpoint first read the pool. */
   #neverSeen = new Set<string>();
+  /** How many of them come after an end that was there: the gap counts these. */
+  #passedOver = 0;
 
   constructor(world: World, seed: number) {
     this.#world = world;
@@ -84,7 +86,13 @@ export class EventReceiver {
   /** The endpoint has read the pool for the first time, which has these rows. */
   firstRead(rows: Iterable<RunRow>): void {
     this.#neverSeen = new Set(this.#ends.values());
-    for (const { run, submittedAt } of rows) this.#neverSeen.delete(keyOf(run, submittedAt));
+    let first = Number.POSITIVE_INFINITY;
+    for (const { run, submittedAt, endNumber = first } of rows) {
+      this.#neverSeen.delete(keyOf(run, submittedAt));
+      first = Math.min(first, endNumber);
+    }
+    const passedOver = [...this.#ends].filter(([end, key]) => end > first && this.#neverSeen.has(key));
+    this.#passedOver = passedOver.length;
   }
 
   /** An event arrives. `isLate`: its sender has died, and may have sent later events since then. */
@@ -125,7 +133,7 @@ export class EventReceiver {
     // The gap also counts runs of other projects that were deleted before the endpoint came to their end, and
     // a deleted run that a late message brings back gets a second ordinal.
     const others = ends.filter((key) => !isOwn(key)).length;
-    const most = missing.length + others + ends.length - new Set(ends).size;
+    const most = missing.length + this.#passedOver + others + ends.length - new Set(ends).size;
     const gap = disk.value?.gap?.runs ?? 0;
     if (gap >= missing.length && gap <= most) return;
     const runs = missing.map((key) => key.split(" ")[0] ?? "");
