@@ -59,7 +59,8 @@ describe("the masker of a run (redaction.md#secrets)", () => {
       }),
       { numRuns: sized(5, 50) },
     );
-  });
+    // The slow way takes minutes on a busy machine.
+  }, 900_000);
 
   test("overlapping values of different attempts are masked both", () => {
     const long = secretOf(9_000, "long");
