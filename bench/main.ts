@@ -24,15 +24,33 @@ import { measureStartup } from "./figures/startup.ts";
 import { measureThroughput } from "./figures/throughput.ts";
 import { type Row, tableOf } from "./table.ts";
 
-const FULL = { runs: 300, keys: 300, users: 16, trivial: 500, hosts: 1_000, light: 1_000, rounds: 3 };
-const QUICK = { runs: 50, keys: 30, users: 16, trivial: 100, hosts: 50, light: 100, rounds: 2 };
+const FULL = {
+  runs: 300,
+  keys: 300,
+  users: 16,
+  trivial: 500,
+  hosts: 1_000,
+  light: 1_000,
+  mb: 256,
+  rounds: 3,
+};
+const QUICK = { runs: 50, keys: 30, users: 16, trivial: 100, hosts: 50, light: 100, mb: 32, rounds: 2 };
 const PEERS = [bullMq(false), bullMq(true), slurm, parallel];
 const flag = { type: "boolean", default: false } as const;
 const text = { type: "string" } as const;
 const { values } = parseArgs({
   options: {
     ...{ peers: flag, quick: flag, json: flag, disk: text, sizes: text, only: text },
-    ...{ runs: text, keys: text, users: text, trivial: text, hosts: text, light: text, rounds: text },
+    ...{
+      runs: text,
+      keys: text,
+      users: text,
+      trivial: text,
+      hosts: text,
+      light: text,
+      mb: text,
+      rounds: text,
+    },
   },
 });
 const defaults = values.quick ? QUICK : FULL;
@@ -61,8 +79,7 @@ try {
   if (wants("keys")) rows.push(...(await measureKeystrokes(drover, amount("keys"))));
   if (wants("users")) rows.push(...(await measureThroughput(drover, amount("users"), amount("trivial"))));
   if (wants("logs")) {
-    const megabytes = values.quick ? 32 : 256;
-    rows.push(...(await measureLogs(drover, scratch, amount("rounds"), megabytes)));
+    rows.push(...(await measureLogs(drover, scratch, amount("rounds"), amount("mb"))));
   }
   if (wants("batches")) {
     await startContenders();

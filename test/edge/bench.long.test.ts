@@ -13,7 +13,7 @@ const REDACTION = join(import.meta.dirname, "../../bench/redaction.ts");
 
 test("the benchmark runs, and prints what it has measured (budgets.md#budgets)", async () => {
   const few = ["--runs", "3", "--keys", "5", "--users", "2", "--trivial", "4", "--hosts", "3"];
-  const args = [MAIN, ...few, "--rounds", "1", "--sizes", "3"];
+  const args = [MAIN, ...few, "--light", "8", "--mb", "2", "--rounds", "1", "--sizes", "3"];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   for (const what of ["acknowledged", "process started", "end known"]) {
     expect(stdout).toMatch(new RegExp(`\\| submit → ${what} \\| 3 \\| [\\d.]+ ms \\| [\\d.]+ ms \\|`));
@@ -26,8 +26,15 @@ test("the benchmark runs, and prints what it has measured (budgets.md#budgets)",
   for (const what of ["Drover", "floor: spawn of true from Node", "floor: a new object with one write"]) {
     expect(stdout).toMatch(new RegExp(`\\| batch of 3, ${what} \\| 1 \\| [\\d.]+ runs/s \\|`));
   }
+  for (const way of ["Drover", "cat over a socket", "the bucket alone"]) {
+    expect(stdout).toMatch(new RegExp(`\\| a stream of output, ${way} \\| 1 \\| [\\d.]+ MB/s \\|`));
+    expect(stdout).toMatch(new RegExp(`\\| 8 streams of output at once, ${way} \\| 1 \\| [\\d.]+ MB/s \\|`));
+  }
+  for (const pools of ["1 pool", "4 pools", "8 pools"]) {
+    expect(stdout).toMatch(new RegExp(`\\| 8 runs without machines, ${pools} \\| 1 \\| [\\d.]+ runs/s \\|`));
+  }
   expect(stdout).toMatch(/load before/);
-});
+}, 600_000);
 
 test("packing and unpacking are measured in turns with tar and zstd (budgets.md#archives)", async () => {
   const args = [SNAPSHOTS, "--rounds", "1", "--files", "100", "--mb", "2"];
