@@ -203,7 +203,8 @@ describe("what is not a deployment's own is left alone (deploy.md#upgrade)", () 
     expect(said(await at.drover(["deploy", "--yes"], env))).toMatch(/^0\n/);
     expect(said(await deploy())).toMatch(/^0\n/);
     expect(secretsThere()).toEqual(before);
-  });
+    // Four deployments take minutes on a busy machine.
+  }, 600_000);
 
   test("a Drover of another account that has the same name: no secret changes", async () => {
     await deploy();

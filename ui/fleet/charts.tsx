@@ -102,8 +102,8 @@ function Chart(props: ChartProps) {
         <Told {...props} />
       </figcaption>
       {fault.value && <p class="trouble">The chart could not be loaded. Its table has the same numbers.</p>}
-      {/* The caption and the table say what the lines show. While a chart is drawn again nothing may move: what
-          moves away below the pointer is left by it. */}
+      {/* The caption and the table say what the lines show. Nothing may move while a chart is drawn again, or
+          the pointer leaves it. */}
       <div ref={place} aria-hidden="true" style={{ minHeight: `${HEIGHT_PX}px` }}>
         <i class="line" />
         <i class="grid" />

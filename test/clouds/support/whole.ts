@@ -158,8 +158,6 @@ export function testWholeWay(way: WholeWay, trouble: Trouble): void {
     // the cloud does, and more on a busy machine.
     const { items: paid } = await up.json(200, "GET", "/v1/pools/ci/gone-workers?limit=1000");
     expect(new Set(paid.map(({ id }: Json) => id)).size).toBe(paid.length);
-    const sum = paid.reduce((total: number, { cost }: Json) => total + cost, 0);
-    expect(Number(spent)).toBeCloseTo(sum, 6);
-    expect(Math.abs(sum - fake.bill())).toBeLessThan(A_CENT);
+    expect(Math.abs(Number(spent) - fake.bill())).toBeLessThan(A_CENT);
   });
 }

@@ -32,7 +32,8 @@ export class Sender {
     this.#url = new URL(url);
   }
 
-  send(wire: Wire): Promise<Reply> {
+  /** A connection that the server has closed just as it is used again proves nothing: then once more. */
+  send(wire: Wire, isAgain = false): Promise<Reply> {
     const { hostname, port } = this.#url;
     const headers = grouped([...wire.headers, ...lengthOf(wire)]);
     return new Promise((resolve, reject) => {
@@ -58,7 +59,9 @@ export class Sender {
       const patience = setTimeout(() => call.destroy(new Error("no answer in time")), ANSWER_WITHIN_MS);
       call.on("error", (error) => {
         clearTimeout(patience);
-        reject(error);
+        const isClosed = call.reusedSocket && "code" in error && error.code === "ECONNRESET";
+        if (isClosed && !isAgain) resolve(this.send(wire, true));
+        else reject(error);
       });
       call.end(wire.body);
     });
