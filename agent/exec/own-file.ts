@@ -41,7 +41,7 @@ export class OwnFile {
   prove(): void {
     if (this.#isProven) return;
     // Throws if the file cannot be read now: it may name this agent, which must not be taken back then.
-    if (firstLineOf(readIfThere(this.#beside(UPDATING))) === this.sha256) {
+    if (this.#firstLineOf(UPDATING, readIfThere) === this.sha256) {
       rmSync(this.#beside(UPDATING), { force: true });
       rmSync(this.#path + OLD, { force: true });
     }
@@ -79,13 +79,9 @@ export class OwnFile {
     return join(dirname(this.#path), name);
   }
 
-  #firstLineOf(name: string): string | undefined {
-    return firstLineOf(tryReadText(this.#beside(name)));
+  #firstLineOf(name: string, read = tryReadText): string | undefined {
+    return read(this.#beside(name))?.split("\n")[0];
   }
-}
-
-function firstLineOf(text: string | undefined): string | undefined {
-  return text?.split("\n")[0];
 }
 
 function digestOf(bytes: Buffer): string {
