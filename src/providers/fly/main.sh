@@ -5,7 +5,8 @@
 dir="${DROVER_STATE_DIR:-/var/lib/drover}"
 mkdir -p "$dir"
 echo $$ > "$dir/first-pid"
-trap 'echo $(($(date +%s) + 300)) > "$dir/stops-at"' TERM INT
+# The file gets its name once it is whole: the notice may be asked for at any moment.
+trap 'echo $(($(date +%s) + 300)) > "$dir/stops-at.new" && mv "$dir/stops-at.new" "$dir/stops-at"' TERM INT
 sh "${0%/*}/user-data" &
 host=$!
 # A trapped signal ends a wait, but not the script that is waited for.
