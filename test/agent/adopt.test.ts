@@ -257,7 +257,7 @@ describe("what was granted to an attempt outlives the agent", () => {
     bench.plane.leaseMs = 33_000;
     await kill(await busyAgent("echo ready; exec sleep 300", { killTimeoutMs: 100 }));
     bench.plane.override = () => ({ status: 503 });
-    bench.start();
+    await bench.startUnlocked();
     await expect.poll(() => bench.processes(), { timeout: 20_000 }).toEqual([]);
     bench.plane.override = () => undefined;
     expect((await bench.plane.untilState(ID, "exited")).exit?.signal).toBe("SIGTERM");
@@ -267,7 +267,7 @@ describe("what was granted to an attempt outlives the agent", () => {
     await kill(await busyAgent("echo ready; exec sleep 300"));
     rmSync(join(bench.stateDir, "lease.json"));
     bench.plane.override = () => ({ status: 503 });
-    bench.start();
+    await bench.startUnlocked();
     await expect.poll(() => bench.processes(), { timeout: 20_000 }).toEqual([]);
   });
 });

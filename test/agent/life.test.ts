@@ -79,9 +79,6 @@ describe("enrolling (host-protocol.md#joining)", () => {
   });
 });
 
-/** The exit code of an agent whose state directory another process uses. */
-const LOCKED = 4;
-
 describe("a machine whose worker was forgotten", () => {
   const secretOf = () => readFileSync(join(bench.stateDir, "secret"), "utf8").trim();
   /** A host of w-1 that nobody knows any more, with a code for w-2. */
@@ -95,16 +92,7 @@ describe("a machine whose worker was forgotten", () => {
     bench.plane.secret = secret;
     bench.plane.override = ({ path }) =>
       path.endsWith("/join") ? { status: 401, signedBy: "nobody", body: { detail: "unknown" } } : undefined;
-    return startUnlocked();
-  }
-
-  /** Starts an agent, and again if the lock is taken: by the watchdog, once the lease is about to end. */
-  async function startUnlocked(): Promise<RunningAgent> {
-    const { greeted } = bench.plane;
-    const agent = bench.start();
-    const isLocked = agent.ended.then(({ code }) => code === LOCKED);
-    const greets = bench.plane.until("it says hello", () => bench.plane.greeted > greeted).then(() => false);
-    return (await Promise.race([isLocked, greets])) ? startUnlocked() : agent;
+    return bench.startUnlocked();
   }
 
   test("becomes the host of another by the code that it has, once its lease is over", async () => {

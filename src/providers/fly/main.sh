@@ -9,9 +9,14 @@ echo $$ > "$dir/first-pid"
 trap 'echo $(($(date +%s) + 300)) > "$dir/stops-at.new" && mv "$dir/stops-at.new" "$dir/stops-at"' TERM INT
 sh "${0%/*}/user-data" &
 host=$!
-# A trapped signal ends a wait, but not the script that is waited for.
+# A trapped signal ends a wait with a code of its own, but not the script that is waited for. Once that has ended,
+# its own code may still be there to ask for.
 while :; do
   wait "$host"
   code=$?
-  kill -0 "$host" 2>/dev/null || exit "$code"
+  kill -0 "$host" 2>/dev/null && continue
+  wait "$host" 2>/dev/null
+  own=$?
+  [ "$own" -eq 127 ] || code=$own
+  exit "$code"
 done

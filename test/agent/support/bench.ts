@@ -21,6 +21,9 @@ import { CODE, FakePlane } from "./fake-plane.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
+/** The exit code of an agent whose state directory another process uses. */
+const LOCKED = 4;
+
 /** A running agent. */
 export interface RunningAgent {
   child: ChildProcess;
@@ -35,6 +38,8 @@ export interface Bench {
   plane: FakePlane;
   /** Starts an agent; it may be the second one on the same state. */
   start(env?: Record<string, string>, more?: string[]): RunningAgent;
+  /** Starts an agent, and again if the lock is taken: by the watchdog, once the lease is about to end. */
+  startUnlocked(): Promise<RunningAgent>;
   /** Calls the agent with only these arguments. */
   startWith(args: string[]): RunningAgent;
   /** Pids of all living processes of this bench except the agents and the watchdog of their lease. */
@@ -75,12 +80,20 @@ export async function openBench(): Promise<Bench> {
     agents.push(agent);
     return agent;
   };
+  const startUnlocked = async (): Promise<RunningAgent> => {
+    const { greeted } = plane;
+    const agent = startWith(usual);
+    const isLocked = agent.ended.then(({ code }) => code === LOCKED);
+    const greets = plane.until("it says hello", () => plane.greeted > greeted).then(() => false);
+    return (await Promise.race([isLocked, greets])) ? startUnlocked() : agent;
+  };
   const usual = ["--url", plane.url, "--state", stateDir, "--code-file", join(dir, "code")];
   return {
     dir,
     stateDir,
     plane,
     start: (env, more = []) => startWith([...usual, ...more], env),
+    startUnlocked,
     startWith,
     // The second check of the mark leaves out a `sleep` of the watchdog that ended during the first.
     processes: () =>
