@@ -8,7 +8,7 @@ import { spawnShim } from "../../agent/exec/processes/shim.ts";
 import { lives, parseStat } from "../../posix/proc.ts";
 import { SEED } from "../chance/seed.ts";
 import { Chance } from "../sim/rng.ts";
-import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
+import { type Bench, kill, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
 
 const ID = "build-17/main/1.1";
 
@@ -28,11 +28,6 @@ async function busyAgent(script: string, ...more: [Parameters<typeof run>[2]?, n
   bench.plane.order([run(ID, ["sh", "-c", script], ...more)]);
   await bench.plane.until("it says that it is ready", () => bench.plane.stored(ID).includes("ready"));
   return agent;
-}
-
-async function kill({ child, ended }: RunningAgent): Promise<void> {
-  child.kill("SIGKILL");
-  await ended;
 }
 
 /** Starts an agent again and resolves when it has reported that its boot probe is over. */

@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { accountOf, parseAccount } from "../../agent/exec/account.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
-import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
+import { type Bench, kill, openBench, run, stop } from "./support/bench.ts";
 import { type FileServer, openFileServer, sha256Of } from "./support/file-server.ts";
 
 // What a host does before a task starts (host-protocol.md#hooks), with real processes.
@@ -47,11 +47,6 @@ async function runToEnd(id: string, script: string, more: Partial<TaskSpec> = {}
     stdout: bench.plane.stored(id).toString(),
     stderr: bench.plane.stored(id, "stderr").toString(),
   };
-}
-
-async function kill({ child, ended }: RunningAgent): Promise<void> {
-  child.kill("SIGKILL");
-  await ended;
 }
 
 describe("directories", () => {

@@ -3,17 +3,8 @@ import { join } from "node:path";
 import { describe } from "vitest";
 import { LEASE_KILL_MS } from "../../agent/core/bounds.ts";
 import { WATCHDOG_LOOK_MS } from "../../agent/watchdog.ts";
-import type { Bench } from "./support/bench.ts";
-import {
-  busyAgent,
-  ID,
-  kill,
-  LEASE_MS,
-  leaseTest,
-  leaseUntil,
-  leftOfLease,
-  nowMs,
-} from "./support/leases.ts";
+import { type Bench, kill } from "./support/bench.ts";
+import { busyAgent, ID, LEASE_MS, leaseTest, leaseUntil, leftOfLease, nowMs } from "./support/leases.ts";
 
 // What happens at the end of a lease that nobody extends: most of these wait for a whole lease.
 

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { unpack } from "../../archive/unpack.ts";
 import type { AttemptReport } from "../../src/schema/host.ts";
-import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
+import { type Bench, kill, openBench, run, stop } from "./support/bench.ts";
 import type { Call, Override } from "./support/fake-plane.ts";
 import { openFileServer, sha256Of } from "./support/file-server.ts";
 
@@ -46,11 +46,6 @@ async function filesOf({ outputs }: AttemptReport): Promise<Record<string, strin
   mkdirSync(into);
   await unpack(file, into, AbortSignal.timeout(9_000), { bytes: 10 ** 6, entries: 99 });
   return Object.fromEntries(readdirSync(into).map((name) => [name, readFileSync(join(into, name), "utf8")]));
-}
-
-async function kill({ child, ended }: RunningAgent): Promise<void> {
-  child.kill("SIGKILL");
-  await ended;
 }
 
 function snapshotOf(files: Record<string, string>): string {

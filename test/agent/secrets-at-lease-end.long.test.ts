@@ -2,8 +2,8 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "vitest";
 import { findMemoryDir } from "../../posix/memory-dir.ts";
-import { type Bench, run } from "./support/bench.ts";
-import { ID, kill, LEASE_MS, leaseTest, leaseUntil, leftOfLease } from "./support/leases.ts";
+import { type Bench, kill, run } from "./support/bench.ts";
+import { ID, LEASE_MS, leaseTest, leaseUntil, leftOfLease } from "./support/leases.ts";
 
 // The agent is dead and nobody starts it again: who removes the files of its secrets?
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Bench, openBench, type RunningAgent, run } from "./support/bench.ts";
+import { type Bench, kill, openBench, run } from "./support/bench.ts";
 
 // Real processes write to both streams, and a real agent says in which order that came
 // (host-protocol.md#stamps).
@@ -40,11 +40,6 @@ async function writeNext(index: number): Promise<void> {
   const before = stampsKept();
   go(index);
   await expect.poll(stampsKept, { timeout: 20_000 }).not.toBe(before);
-}
-
-async function kill({ child, ended }: RunningAgent): Promise<void> {
-  child.kill("SIGKILL");
-  await ended;
 }
 
 /** What `inOrder` says, with neighbors of the same stream joined: a look may see half of a text. */

@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AttemptOrder } from "../../src/schema/host.ts";
-import { type Bench, openBench, type RunningAgent, run } from "./support/bench.ts";
+import { type Bench, kill, openBench, run } from "./support/bench.ts";
 
 // The data of sticky runs, with real processes and files (decisions/runs.md#sticky-data,
 // tasks.md#sticky-data).
@@ -66,11 +66,6 @@ const untilKept = (...placements: string[]) =>
 async function isOver(placement: string) {
   bench.plane.order([]);
   await untilKept(placement);
-}
-
-async function kill({ child, ended }: RunningAgent): Promise<void> {
-  child.kill("SIGKILL");
-  await ended;
 }
 
 const at = (...path: string[]) => join(bench.stateDir, ...path);

@@ -3,17 +3,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LEASE_KILL_MS, SHORT_STOP_MS, WATCHDOG_LEAD_MS } from "../../agent/core/bounds.ts";
 import { WATCHDOG_BARE_LEAD_MS, WATCHDOG_LAST_LEAD_MS, WATCHDOG_LOOK_MS } from "../../agent/watchdog.ts";
-import { type Bench, run } from "./support/bench.ts";
-import {
-  busyAgent,
-  ID,
-  kill,
-  LEASE_MS,
-  leaseTest,
-  leaseUntil,
-  leftOfLease,
-  nowMs,
-} from "./support/leases.ts";
+import { type Bench, kill, run } from "./support/bench.ts";
+import { busyAgent, ID, LEASE_MS, leaseTest, leaseUntil, leftOfLease, nowMs } from "./support/leases.ts";
 
 const NEXT = "next/main/1.1";
 const fileOf = (bench: Bench, name: string) => join(bench.dir, name);

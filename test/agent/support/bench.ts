@@ -31,6 +31,12 @@ export interface RunningAgent {
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 }
 
+/** Kills an agent with SIGKILL, and waits for its end. */
+export async function kill({ child, ended }: RunningAgent): Promise<void> {
+  child.kill("SIGKILL");
+  await ended;
+}
+
 /** A directory, a control plane, and agents on them. */
 export interface Bench {
   dir: string;

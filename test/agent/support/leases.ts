@@ -53,8 +53,3 @@ export async function leftOfLease(bench: Bench, until: number): Promise<number> 
   await vi.waitFor(() => expect(bench.processes()).toEqual([]), { timeout: LEASE_MS, interval: 100 });
   return until - nowMs();
 }
-
-export async function kill({ child, ended }: RunningAgent): Promise<void> {
-  child.kill("SIGKILL");
-  await ended;
-}
