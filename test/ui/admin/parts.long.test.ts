@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
+import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Dashboard, hasBrowser, startDashboard } from "../support/dashboard.ts";
 
@@ -56,6 +57,12 @@ describe.skipIf(!hasBrowser)("the administration in the dashboard", () => {
     return execFileSync("sh", ["-c", `${drover}\n${command}`], { env, encoding: "utf8", stdio: "pipe" });
   }
 
+  /** The command of a form, once it shows what was filled in last: a change is drawn with the next frame. */
+  async function commandWith(form: Locator, last: string): Promise<string> {
+    const command = form.getByText(/^drover /).filter({ hasText: last });
+    return (await command.textContent()) ?? "";
+  }
+
   test("D20: what a form says as a command does the same in a shell (ui.md#d20)", async () => {
     const { page, close } = await at.open("/ui/admin/tokens");
     await page.getByRole("button", { name: "Create token" }).click();
@@ -70,7 +77,7 @@ describe.skipIf(!hasBrowser)("the administration in the dashboard", () => {
     await token.getByLabel("Secrets", { exact: true }).fill("KEY");
     await token.getByLabel("Cost per hour").fill("2.5");
     await token.getByLabel("Valid for").fill("2h");
-    inShell((await token.getByText(/^drover /).textContent()) ?? "");
+    inShell(await commandWith(token, "--expires 2h"));
     await token.getByRole("button", { name: "Cancel" }).click();
     const { items } = await at.json(200, "GET", "/v1/tokens");
     expect(items.find(({ name }: { name: string }) => name === "by-command")).toMatchObject({
@@ -93,7 +100,7 @@ describe.skipIf(!hasBrowser)("the administration in the dashboard", () => {
     await rule.getByLabel("Claims", { exact: true }).fill("repository_id=1296269");
     await rule.getByLabel("Preset").selectOption("operator");
     await rule.getByLabel("No labels").check();
-    inShell((await rule.getByText(/^drover /).textContent()) ?? "");
+    inShell(await commandWith(rule, "--no-labels"));
     expect(await at.json(200, "GET", "/v1/trust-rules/by-command")).toMatchObject({
       claims: { repository_id: "1296269" },
       labels: {},
