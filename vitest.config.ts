@@ -10,9 +10,11 @@ const secrets = {
   DROVER_SIGNING_KEY: "signing key of the object tests, long enough",
   DROVER_KEK_1: Buffer.alloc(32, "wrapping key of the object tests").toString("base64"),
 };
+/** An engine of this machine is nobody's: tests with an engine have their own. */
+const engine = { DROVER_ENGINE: "" };
 /** Every step of every object is checked (shell.md#assertions). */
 const checks = { DROVER_CHECK_EVERY: "1" };
-Object.assign(process.env, checkoutEnv(), secrets, checks);
+Object.assign(process.env, checkoutEnv(), secrets, checks, engine);
 
 /** Shell scripts are texts, as in the bundles. */
 const scripts = {

@@ -5,15 +5,19 @@ import type { Resources } from "../src/schema/common.ts";
 
 /**
  * The resources of this machine, or of the container around this agent, as the system reports them. In the
- * loopback cloud, where several hosts share one machine, `DROVER_RESOURCES` (JSON) replaces them. Throws if
+ * loopback cloud, where several hosts share one machine, `DROVER_RESOURCES` (JSON) replaces them. `gpus`: how
+ * many devices can be used; undefined: nothing on this machine names devices (devices.md#source). Throws if
  * the declaration is not valid.
  */
-export function readResources(env: NodeJS.ProcessEnv, stateDir: string): Resources {
+export function readResources(env: NodeJS.ProcessEnv, stateDir: string, gpus: number | undefined): Resources {
   const declared = env.DROVER_RESOURCES;
-  if (declared !== undefined) return parseResources(declared);
+  if (declared !== undefined) {
+    const resources = parseResources(declared);
+    return { ...resources, gpus: gpus ?? resources.gpus };
+  }
   const disk = statfsSync(stateDir);
   const diskBytes = disk.bavail * disk.bsize;
-  return { ...machineSize(), diskBytes, gpus: 0 };
+  return { ...machineSize(), diskBytes, gpus: gpus ?? 0 };
 }
 
 function parseResources(text: string): Resources {

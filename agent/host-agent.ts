@@ -6,6 +6,9 @@ import { type Awake, watchSleep } from "./awake.ts";
 import { isKept } from "./core/attempts/hold.ts";
 import { runsOf } from "./core/attempts/placements.ts";
 import { LONGEST_TIMER_MS } from "./core/bounds.ts";
+import type { Device } from "./core/devices/device.ts";
+import { deviceVariables } from "./core/devices/environment.ts";
+import { usableDevices } from "./core/devices/looks.ts";
 import type { EventOf, HostEvent } from "./core/events.ts";
 import { hostMachine } from "./core/host.ts";
 import { isFree } from "./core/lease.ts";
@@ -97,6 +100,27 @@ export class HostAgent {
     return known !== undefined && isKept(known) ? known.hold?.task : undefined;
   }
 
+  /** The devices that an attempt was given, for a driver that passes them on (devices.md#containers). */
+  givenDevices(attempt: string): readonly Device[] {
+    const { devices } = this.#state.attempts[attempt] ?? {};
+    return Array.isArray(devices) ? devices : [];
+  }
+
+  /** The variables that tell an attempt which devices it has. */
+  devicesOf(attempt: string): Record<string, string> {
+    return deviceVariables(this.#state.devices, this.#state.attempts[attempt] ?? {});
+  }
+
+  /**
+   * Looks at the devices of this machine for the first time. Later looks follow by themselves. Returns how
+   * many can be used; undefined: nothing on this machine names devices.
+   */
+  async countDevices(): Promise<number | undefined> {
+    const event = await this.#options.supervisor.perform({ kind: "look_at_devices", to: "devices" });
+    if (event !== undefined) this.tell(event);
+    return usableDevices(this.#state);
+  }
+
   /** Whether this machine may become the host of another worker. */
   get isFree(): boolean {
     return isFree(this.#state, this.#options.now());
@@ -169,8 +193,7 @@ export class HostAgent {
         this.#options.exit(message.code, message.reason, message.powerOff);
         break;
       default:
-        // A signal must be in the journal before it is sent, or it could be sent twice.
-        if (message.kind !== "pass_on" || this.#journaled) this.#perform(message);
+        if (this.#journaled || !mustBeJournaled(message)) this.#perform(message);
     }
   }
 
@@ -199,4 +222,13 @@ export class HostAgent {
       this.tell({ type: "tick" });
     }, delayMs);
   }
+}
+
+/**
+ * Whether the journal must have what a message follows from. A signal could be sent twice otherwise, and a
+ * device could be given to two attempts (devices.md#assignment).
+ */
+function mustBeJournaled(message: LocalMessage): boolean {
+  if (message.kind === "prepare" || message.kind === "start") return message.task.resources.gpus > 0;
+  return message.kind === "pass_on";
 }

@@ -21,6 +21,9 @@ Makes this machine a host of Drover.
   --url <url>     the URL of Drover (default: @DROVER_URL@)
   --state <dir>   the directory for the agent's state
                   (default: /var/lib/drover for root, else ~/.local/state/drover)
+  --devices <file>
+                  a program that prints the GPUs of this machine as JSON (default: nvidia-smi, if it is
+                  there); it stays until another one is named, also when this script runs again
   --foreground    run the agent now, instead of as a service
   --uninstall     stop the service, and delete the identity of this machine
 
@@ -30,13 +33,13 @@ END
 
 main() {
   url='@DROVER_URL@' sha256='@AGENT_SHA256@'
-  code=${DROVER_CODE:-} state='' foreground='' uninstall=''
+  code=${DROVER_CODE:-} state='' devices='' foreground='' uninstall=''
   unset DROVER_CODE
   while [ $# -gt 0 ]; do
     case $1 in
-      --url | --state)
+      --url | --state | --devices)
         [ -n "${2:-}" ] || fail "$1 needs a value. Try --help."
-        case $1 in --url) url=${2%/} ;; --state) state=$2 ;; esac
+        case $1 in --url) url=${2%/} ;; --state) state=$2 ;; --devices) devices=$2 ;; esac
         shift 2
         ;;
       --foreground) foreground=yes && shift ;;
@@ -53,6 +56,7 @@ main() {
   fi
   find_node
   place_agent
+  place_devices
   place_code
   if [ -z "$foreground" ] && [ -n "$unit" ]; then
     start_service
@@ -108,6 +112,17 @@ place_agent() {
   mv "$agent.new" "$agent"
   # What is left of an update that was under way belongs to the agent before.
   rm -f "$state/updating" "$state/refused" "$agent.old"
+}
+
+# The agent looks for the program in its state directory.
+place_devices() {
+  [ -n "$devices" ] || return 0
+  case $devices in /*) ;; *) devices=$PWD/$devices ;; esac
+  if [ ! -f "$devices" ] || [ ! -x "$devices" ]; then
+    fail "$devices is no program: --devices must name a file that can be executed."
+  fi
+  ln -sfn "$devices" "$state/devices"
+  say "Asks $devices for the GPUs of this machine."
 }
 
 # Writes the code to a file for the agent. printf is a builtin: no process has the code as an argument.
@@ -184,7 +199,7 @@ forget() {
   fi
   [ ! -e "$state/setup.json" ] || say "Drover shows this machine as unknown until \`drover kill\` ends its worker."
   rm -f "$state/secret" "$state/salt" "$state/setup.json" "$state/code" "$state/drover-agent.mjs" \
-    "$state/drover-agent.mjs.old" "$state/go-back.sh" "$state/updating" "$state/refused"
+    "$state/drover-agent.mjs.old" "$state/devices" "$state/go-back.sh" "$state/updating" "$state/refused"
   say "This machine is no longer a host. The data of its runs are still in $state: delete them when you like."
 }
 

@@ -9,17 +9,20 @@ import { PROTOCOL } from "../src/shared/compat.ts";
 import type { Instant, Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { makeClock } from "./clock.ts";
+import { ENTER, enterContainer } from "./containers/bridge.ts";
+import { Containers } from "./containers/containers.ts";
 import { initialHost } from "./core/host.ts";
 import { isLeaseEnding } from "./core/lease.ts";
 import { UPDATED_EXIT_CODE } from "./core/update.ts";
+import { DeviceSource } from "./devices/source.ts";
 import { ExecDriver } from "./drivers/exec.ts";
 import { FakeDriver } from "./drivers/fake.ts";
 import { AllocDirs } from "./exec/files/alloc-dirs.ts";
 import { closedParent } from "./exec/files/reach.ts";
 import { SecretFiles } from "./exec/files/secret-files.ts";
 import { StickyData } from "./exec/files/sticky-data.ts";
-import { OwnFile } from "./exec/own-file.ts";
-import { Prestart } from "./exec/prestart.ts";
+import { fetchedAgent, OwnFile } from "./exec/own-file.ts";
+import { Prestart, type PrestartOptions } from "./exec/prestart.ts";
 import { AttemptStore } from "./exec/processes/dirs.ts";
 import { Groups } from "./exec/processes/groups.ts";
 import { checkShellReportsSignals } from "./exec/processes/shim.ts";
@@ -49,6 +52,10 @@ Makes this machine a host of Drover, and runs the tasks that Drover places here.
   --state      the directory for this host's secret and the data of its attempts
   --code-file  a file with the enrollment code; needed once
   --power-off  a command that powers off this machine when it is no longer needed, unless it is self-hosted
+  --engine     the socket of the container engine; if absent, that of podman or Docker, if there is one; ""
+               for none
+  --devices    a program that prints the GPUs of this machine as JSON (default: the file "devices" in the
+               state directory, or else nvidia-smi)
   --notice     a command that prints a notice if this machine is about to be taken away, else nothing
   --end-lease  only end the attempts of a dead agent if its lease is about to end
   --version    print the version and exit
@@ -88,6 +95,8 @@ interface Settings {
   codeFile: string | undefined;
   powerOff: string | undefined;
   notice: string | undefined;
+  engine: string | undefined;
+  devices: string | undefined;
 }
 
 /** Reads the command line. Returns an exit code if the process must exit at once. */
@@ -95,7 +104,8 @@ function readArguments(): Settings | number {
   const text = { type: "string" } as const;
   const flag = { type: "boolean" } as const;
   const modes = { "end-lease": flag, version: flag, help: flag };
-  const options = { url: text, state: text, "code-file": text, "power-off": text, notice: text, ...modes };
+  const commands = { "power-off": text, notice: text, devices: text, engine: text };
+  const options = { url: text, state: text, "code-file": text, ...commands, ...modes };
   try {
     const { values } = parseArgs({ options });
     if (values.version || values.help) {
@@ -109,6 +119,8 @@ function readArguments(): Settings | number {
       codeFile: values["code-file"],
       powerOff: values["power-off"],
       notice: values.notice,
+      engine: values.engine ?? process.env.DROVER_ENGINE,
+      devices: values.devices,
     };
     if (values["end-lease"]) return { ...settings, url: undefined };
     if (!url || !URL.canParse(url)) throw new Error("--url must be the URL of the control plane.");
@@ -138,32 +150,54 @@ async function openHostFiles(stateDir: string) {
   return { store, allocs, boot, journal, groups: new Groups(stateDir), ids, secrets, secretFiles };
 }
 
-/** Creates the agent, and recovers the attempts of earlier starts. `keep` writes the journal. */
+interface AgentParts {
+  /** Writes the journal. */
+  keep: Journal["keep"];
+  ownFile?: OwnFile | undefined;
+  /** Whether another agent may live beside this one. */
+  isBeside: boolean;
+}
+
+/** Creates the agent, and recovers the attempts of earlier starts. */
 async function startAgent(
   files: Awaited<ReturnType<typeof openHostFiles>>,
-  { url, stateDir, powerOff, notice }: Settings,
-  { keep, ownFile }: { keep: Journal["keep"]; ownFile?: OwnFile | undefined },
+  { url, stateDir, powerOff, notice, devices, engine }: Settings,
+  { keep, ownFile, isBeside }: AgentParts,
 ): Promise<HostAgent> {
-  const { store, allocs, journal, groups, ids, secrets, secretFiles } = files;
+  const { store, allocs, journal, groups, ids, secrets, secretFiles, boot } = files;
+  let isUp = false;
   const { DROVER_INSTANCE: instance, DROVER_AWAKE_FILE: awakeFile } = process.env;
   const now = makeClock();
   const shellReportsSignals = await checkShellReportsSignals(join(stateDir, "shell-check"));
   const snapshots = () => agent.snapshots;
+  const devicesOf = (id: string) => agent.devicesOf(id);
+  const givenDevices = (id: string) => agent.givenDevices(id);
   const taskSecrets = new TaskSecrets({ secrets, files: secretFiles, source: () => agent.secrets });
+  const containers = await Containers.open({
+    stateDir,
+    boot,
+    socket: engine,
+    authOf: (...image) => taskSecrets.registryAuth(...image),
+    tell: (id, said) => agent.tell({ type: "preparing", id, ...said }),
+    changed: (seen) => isUp && agent.tell({ type: "engine", engine: seen }),
+  });
   const identityOf = (id: string) => (url === undefined ? undefined : identityIn(stateDir, url, id));
   const identities = new Identities(identityOf, ids);
   const names = { instance, worker: () => agent.worker, identityOf: identities.give };
-  const around = { ...names, snapshots, secrets: taskSecrets };
-  const prestart = new Prestart({ ...files, ...around });
+  const around = { ...names, devicesOf, snapshots, secrets: taskSecrets };
+  const pull: PrestartOptions["pull"] = async (...image) => void (await containers.imageOf(...image));
+  const prestart = new Prestart({ ...files, ...around, pull });
   const sticky = new StickyData(allocs);
   const supervisor = new Supervisor({
     store,
     allocs,
     sticky,
     prestart,
+    devices: new DeviceSource({ stateDir, program: devices, env: process.env }),
     // `exec` comes last: it recovers every attempt that no other driver recognizes.
     drivers: (ended) => ({
       fake: new FakeDriver({ store, now, ended }),
+      container: containers.driver({ ...files, prestart, now, ended, isBeside, devicesOf: givenDevices }),
       exec: new ExecDriver({ store, allocs, prestart, groups, now, shellReportsSignals, ended }),
     }),
     snapshots,
@@ -172,7 +206,7 @@ async function startAgent(
     now,
     escapes: groups.means.kill === "processes",
     clockErrorMs: () => agent.clockErrorMs,
-    replaceAgent: async (sha256) => ownFile?.replace(url ?? "", sha256),
+    replaceAgent: (sha256) => fetchedAgent(ownFile, url ?? "", sha256),
     noticeCommand: notice,
     secrets: {
       keepRuns: (runs) => taskSecrets.keepRuns(runs),
@@ -189,22 +223,14 @@ async function startAgent(
     },
     tell: (event) => agent.tell(event),
   });
-  const attempts = ids.flatMap((id) => supervisor.recover(id, journal.read(id)) ?? []);
   const found = {
-    attempts,
+    attempts: ids.flatMap((id) => supervisor.recover(id, journal.read(id)) ?? []),
     placements: allocs.found(),
     sticky: sticky.found(now()),
     lease: journal.readLease(),
   };
-  const means = { ...groups.means, protocol: PROTOCOL };
+  const means = { ...groups.means, protocol: PROTOCOL, engine: containers.shown };
   const state = initialHost({ ...found, means, powersOff: powerOff !== undefined }, now(), ownFile?.sha256);
-  const exitWith: HostAgentOptions["exit"] = (code, reason, powersOff) => {
-    if (powersOff && powerOff !== undefined) {
-      say(`powers off: ${reason}`);
-      spawnSync("/bin/sh", ["-c", powerOff], { stdio: "inherit", timeout: POWER_OFF_WITHIN_MS });
-    }
-    exit(code, reason);
-  };
   const tunnels = new Tunnels({
     stateDir,
     now,
@@ -212,9 +238,22 @@ async function startAgent(
     enter: (attempt, act) => supervisor.enter(attempt, () => agent.keptTask(attempt), act),
     isRunning: (attempt) => agent.isRunning(attempt) || agent.keptTask(attempt) !== undefined,
   });
-  const agent = new HostAgent(state, { now, supervisor, tunnels, keep, awakeFile, exit: exitWith });
+  const agent = new HostAgent(state, { now, supervisor, tunnels, keep, awakeFile, exit: endWith(powerOff) });
+  isUp = true;
   agent.tell({ type: "tick" });
+  if (url !== undefined) containers.begin();
   return agent;
+}
+
+/** How the agent ends. `powerOff`: the command that ends its machine, too. */
+function endWith(powerOff: string | undefined): HostAgentOptions["exit"] {
+  return (code, reason, powersOff) => {
+    if (powersOff && powerOff !== undefined) {
+      say(`powers off: ${reason}`);
+      spawnSync("/bin/sh", ["-c", powerOff], { stdio: "inherit", timeout: POWER_OFF_WITHIN_MS });
+    }
+    exit(code, reason);
+  };
 }
 
 async function run(settings: Settings & { url: string }): Promise<void> {
@@ -251,7 +290,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
     guardedUntil = state.leaseUntil;
     return isKept;
   };
-  const agent = await startAgent(files, settings, { keep, ownFile });
+  const agent = await startAgent(files, settings, { keep, ownFile, isBeside: false });
   const joining = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
@@ -260,7 +299,8 @@ async function run(settings: Settings & { url: string }): Promise<void> {
     });
   }
   try {
-    const facts = { bootId: readBootId(process.env), resources: readResources(process.env, stateDir) };
+    const resources = readResources(process.env, stateDir, await agent.countDevices());
+    const facts = { bootId: readBootId(process.env), resources };
     const { publicKey } = files.secrets;
     const options = { url, stateDir, codeFile, ...facts, publicKey, isFree: () => agent.isFree };
     const { plane, setup } = await joinControlPlane(options, joining.signal);
@@ -320,14 +360,17 @@ async function endLease(settings: Settings): Promise<void> {
   if (!isLeaseEnding(files.journal.readLease(), makeClock()())) {
     exit(LEASED_EXIT_CODE, "the lease has been extended");
   }
-  const keep: Journal["keep"] = (state) => holder !== undefined || files.journal.keep(state);
-  const agent = await startAgent(files, { ...settings, powerOff: undefined }, { keep });
+  const isBeside = holder !== undefined;
+  const keep: Journal["keep"] = (state) => isBeside || files.journal.keep(state);
+  const agent = await startAgent(files, { ...settings, powerOff: undefined }, { keep, isBeside });
   agent.tell({ type: "shutdown", by: "lease" });
 }
 
 // The reader of the log may be gone. That must not end the tasks.
 process.stderr.on("error", () => undefined);
 
+const [flag, text] = process.argv.slice(2);
+if (flag === ENTER && text !== undefined) process.exit(await enterContainer(text));
 const settings = readArguments();
 if (typeof settings === "number") process.exitCode = settings;
 else if (settings.url === undefined) await endLease(settings);

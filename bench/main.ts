@@ -13,6 +13,7 @@ import { slurm } from "./contenders/slurm.ts";
 import { IN_MEMORY, startDrover, warmUp } from "./drover.ts";
 import { measureAgentMemory } from "./figures/agent-memory.ts";
 import { asContender, measureBatches } from "./figures/batches.ts";
+import { measureContainers } from "./figures/containers.ts";
 import { measureHosts } from "./figures/hosts.ts";
 import { measureKeystrokes } from "./figures/keystrokes.ts";
 import { measureLatency } from "./figures/latency.ts";
@@ -33,8 +34,19 @@ const FULL = {
   light: 1_000,
   mb: 256,
   rounds: 3,
+  containers: 30,
 };
-const QUICK = { runs: 50, keys: 30, users: 16, trivial: 100, hosts: 50, light: 100, mb: 32, rounds: 2 };
+const QUICK = {
+  runs: 50,
+  keys: 30,
+  users: 16,
+  trivial: 100,
+  hosts: 50,
+  light: 100,
+  mb: 32,
+  rounds: 2,
+  containers: 10,
+};
 const PEERS = [bullMq(false), bullMq(true), slurm, parallel];
 const flag = { type: "boolean", default: false } as const;
 const text = { type: "string" } as const;
@@ -50,6 +62,7 @@ const { values } = parseArgs({
       light: text,
       mb: text,
       rounds: text,
+      containers: text,
     },
   },
 });
@@ -67,6 +80,11 @@ if (wants("snapshots")) {
   const size = values.quick ? { files: 1_000, megabytes: 20 } : { files: 10_000, megabytes: 200 };
   rows.push(...measureSnapshots(values.disk ?? IN_MEMORY, amount("rounds"), size));
   hints.push(...[missingForSnapshots() ?? []].flat());
+}
+if (wants("containers")) {
+  const measured = await measureContainers(amount("containers"));
+  if (typeof measured === "string") hints.push(measured);
+  else rows.push(...measured);
 }
 const scratch = mkdtempSync(join(IN_MEMORY, "drover-bench-peers-"));
 const started: Contender[] = [];

@@ -1,4 +1,5 @@
 // What is the pool `default` of `drover up`, and when is it written?
+import { homedir, tmpdir } from "node:os";
 import type { Client } from "../client/client.ts";
 import type { PoolConfig } from "../client/types.ts";
 import { errorText } from "../src/shared/words.ts";
@@ -13,20 +14,42 @@ export interface PoolChoices extends SizeChoices {
   idle?: string;
 }
 
+/** The directories of the user of this laptop. */
+export interface OwnDirs {
+  home: string;
+  temporary: string;
+}
+
 /**
  * The pool `default` of a laptop, with machines of these sizes. Intervals are short because nothing is far
  * away; absolute directories are allowed because the files are the user's own.
  */
-export function defaultPool(cloud: { url: string; secret: string }, sizes: Sizes, idle = "1m"): PoolConfig {
+export function defaultPool(
+  cloud: { url: string; secret: string },
+  sizes: Sizes,
+  idle = "1m",
+  dirs: OwnDirs = { home: homedir(), temporary: tmpdir() },
+): PoolConfig {
   return {
     provider: { kind: "http", ...cloud },
     ...sizes,
     allowHostPaths: true,
+    allowContainers: laptopContainers(dirs),
     image: "",
     probe: { interval: "1s", boot: "true" },
     timeouts: { idle, shutdown: "2s" },
     sync: { interval: "5s" },
   };
+}
+
+/**
+ * What a container may have on a laptop, where each command can do what its user can
+ * (loopback.md#containers): what that user could do anyway, and nothing that would take root.
+ */
+function laptopContainers({ home, temporary }: OwnDirs): PoolConfig["allowContainers"] {
+  const isMountable = (path: string) => /^\/[^:]*[^:/.][^:]*$/.test(path) && !path.split("/").includes("..");
+  const binds = [...new Set([home, temporary])].filter(isMountable);
+  return { binds, hostNetwork: true, gainPrivileges: true };
 }
 
 /** The pool as the control plane shows it now. `isLater`: its new size waits until machines have ended. */

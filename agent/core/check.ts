@@ -1,5 +1,6 @@
 // Which invariants must hold after each step of the host's state machine?
 import type { Invariant } from "../../src/shared/machine.ts";
+import { sharedDevice } from "./devices/assign.ts";
 import { leaseStopAt } from "./lease.ts";
 import { STREAMS } from "./reports/logs.ts";
 import type { AttemptState, HostState } from "./types.ts";
@@ -29,6 +30,21 @@ export const hostInvariants: readonly Invariant<HostState>[] = [
       return free && `${free.id}: it runs on although its lease is about to end`;
     },
   },
+  {
+    rule: "devices.md#exclusive",
+    broken(_before, state) {
+      const shared = sharedDevice(state);
+      return shared && `${shared} was given to two attempts that may both use it`;
+    },
+  },
+  ofAttempts("devices.md#assignment", ({ devices: before }, { devices: after }) =>
+    before !== undefined && after !== before ? "its devices were given for good, and change" : undefined,
+  ),
+  ofAttempts("devices.md#freed", ({ freed: before }, { freed, treeGone }) => {
+    if (before !== undefined)
+      return freed === undefined ? "its devices were freed, and are its own again" : undefined;
+    return freed !== undefined && !treeGone ? "its devices are freed, and it may be alive" : undefined;
+  }),
   ofAttempts("rules.md#invariant-2", ({ main: before }, { main }) =>
     ORDER[main] < ORDER[before] ? `it is ${main} after it was ${before}` : undefined,
   ),

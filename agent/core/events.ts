@@ -1,5 +1,6 @@
 // What can happen to a host?
 import type {
+  HostEngine,
   HostSetup,
   HostStop,
   Means,
@@ -11,6 +12,8 @@ import type {
 import type { Peaks } from "../../src/schema/run/peaks.ts";
 import type { Exit } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
+import type { CheckResult } from "./checks/results.ts";
+import type { Seen } from "./devices/device.ts";
 import type { Beginning, RawUsage } from "./types.ts";
 
 /** What can happen to a host. Every event is legal in every state. */
@@ -41,6 +44,8 @@ export type HostEvent =
    * memory for the files of its secrets.
    */
   | { type: "prepared"; id: string; secretsOnDisk?: true }
+  /** What is being done before the start of the attempt, in words, or the image that its container has. */
+  | { type: "preparing"; id: string; doing?: string | undefined; image?: string | undefined }
   | { type: "launched"; id: string; by: Means["kill"] }
   | { type: "launch_failed"; id: string; startError: StartError }
   /** The attempt was not started, because its id was started or killed here before. */
@@ -63,6 +68,8 @@ export type HostEvent =
   /** The attempt's outputs are stored, or lost. */
   | { type: "collected"; id: string; outputs: OutputsOutcome }
   | { type: "output"; id: string; stream: StreamName; size: number }
+  /** A check of a running attempt was tried. null: it could not be, and that says nothing of the task. */
+  | { type: "checked"; id: string; name: string; result: CheckResult | null }
   /** A chunk is about to be sent. */
   | { type: "chunk_sent"; id: string; stream: StreamName; from: number; bytes: number }
   /** A chunk was answered. `stored`: how much of its stream the control plane has. */
@@ -97,8 +104,12 @@ export type HostEvent =
   | { type: "noticed"; raw?: string | null | undefined }
   /** The agent with this digest is in this agent's file now, or it cannot be had (`failed`). */
   | { type: "agent_fetched"; sha256: string; failed: boolean }
+  /** What is known of the machine's container engine. Absent: there is none. */
+  | { type: "engine"; engine?: HostEngine | undefined }
   /** The machine was inspected. null: it is fit to be a host. */
   | { type: "inspected"; fault: string | null }
+  /** A look at the devices has ended. */
+  | { type: "devices_seen"; seen: Seen }
   | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }
   /** The agent was asked to end. `by: "lease"`: the watchdog ends the attempts of a dead agent. */
   | { type: "shutdown"; by?: HostStop }

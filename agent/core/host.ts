@@ -14,6 +14,9 @@ import { foldHeldOn, withoutRemains } from "./attempts/remains.ts";
 import { dueForData, foldBegun, foldKept, foldSaved, hasBegun, withoutData } from "./attempts/sticky.ts";
 import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
 import { hostInvariants } from "./check.ts";
+import { dueChecks } from "./checks/checks.ts";
+import { assignDevices, lacksDevices } from "./devices/assign.ts";
+import { devicesSeen, dueDevices } from "./devices/looks.ts";
 import type { HostEvent } from "./events.ts";
 import { adopt, adoptLease, type FoundHost } from "./journal.ts";
 import { foldSleep, mayStart } from "./lease.ts";
@@ -67,6 +70,7 @@ export function initialHost(
     boot: { acked: false, running: false },
     notice: { running: false },
     fitness: { running: false },
+    devices: { running: false },
     remains: {},
     exchange: newExchange(),
     socket: newSocket(),
@@ -82,13 +86,19 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
   invariants: hostInvariants,
 
   apply(state, event, now) {
-    return withNewsOf(state, elapse(fold(state, event, now), now), now);
+    const next = elapse(fold(state, event, now), now);
+    return withNewsOf(
+      state,
+      assignDevices(next, (of, attempt) => mayBegin(of, attempt, now), now),
+      now,
+    );
   },
 
   due(state, now) {
     const attempts = Object.values(state.attempts);
     return [
       ...attempts.flatMap((attempt) => dueForAttempt(attempt, isReady(state, attempt, now))),
+      ...attempts.flatMap(dueChecks),
       ...dueCollections(state),
       ...dueClears(state),
       ...dueForData(state, now),
@@ -99,6 +109,7 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
       ...dueProbe(state),
       ...dueLook(state),
       ...dueInspection(state),
+      ...dueDevices(state),
       ...dueUpdate(state, now),
       ...dueSample(state),
       ...dueExit(state, now),
@@ -112,10 +123,13 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
   },
 };
 
-/**
- * Whether an attempt can start now: its time has come, the lease allows it, and its placement has its data.
- */
+/** Whether an attempt can start now: nothing holds it back, and it has its devices. */
 function isReady(state: HostState, attempt: AttemptState, now: Instant): boolean {
+  return !lacksDevices(attempt) && mayBegin(state, attempt, now);
+}
+
+/** Whether its time has come, the lease allows its start, and its placement has its data. */
+function mayBegin(state: HostState, attempt: AttemptState, now: Instant): boolean {
   return !isWaiting(attempt) && mayStart(state, attempt, now) && hasBegun(state, attempt);
 }
 
@@ -151,8 +165,14 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return foldNotice(state, event.raw, now);
     case "agent_fetched":
       return foldFetched(state, event.sha256, event.failed, now);
+    case "engine": {
+      const { engine: _, ...means } = state.means;
+      return { ...state, means: event.engine === undefined ? means : { ...means, engine: event.engine } };
+    }
     case "inspected":
       return foldInspected(state, event.fault, now);
+    case "devices_seen":
+      return devicesSeen(state, event.seen, now);
     case "sampled":
       return { ...state, usage: withSample(state.usage, event, now) };
     case "cleared": {

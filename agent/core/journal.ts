@@ -15,7 +15,8 @@ import type { AttemptState, HostState, StickyState } from "./types.ts";
 const JOURNAL_FIELDS = [
   ...(["plan", "by", "deadline", "timeoutMs", "timedOut", "stop", "signaledUpTo", "outputs"] as const),
   ...(["startedAt", "endedAt", "exit", "startError", "collected", "peaks"] as const),
-  ...(["hasSecrets", "secretsOnDisk", "hold"] as const),
+  ...(["hasSecrets", "secretsOnDisk", "hold", "image", "devices", "freed"] as const),
+  ...(["checks", "unhealthy"] as const),
 ] as const;
 
 /** The journal of an attempt. */
@@ -62,6 +63,11 @@ export function journalOf(attempt: AttemptState): AttemptJournal {
   return journal as AttemptJournal; // has each of the fields
 }
 
+/** The journal of the attempt has no start, no end and no stop. */
+export function isUntouched({ startedAt, endedAt, startError, stop }: AttemptJournal): boolean {
+  return [startedAt, endedAt, startError, stop].every((word) => word === undefined);
+}
+
 /** The lease for its file; undefined while there is none. */
 export function leaseOf({ leaseUntil, leaseMs }: HostState): LeaseJournal | undefined {
   return leaseUntil === undefined ? undefined : { until: leaseUntil, ms: leaseMs };
@@ -88,8 +94,11 @@ export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?:
       const ended = { ...known, ...end, startedAt: known.startedAt ?? at, endedAt: at };
       return known.stop === undefined && isEndOfLease(ended, at, lease) ? stoppedByLease(ended, at) : ended;
     }
-    case "lost":
-      return { ...known, endedAt: known.endedAt ?? now };
+    case "lost": {
+      const lost = { ...known, endedAt: known.endedAt ?? now };
+      // Without its journal nobody knows which devices it was given.
+      return journal === undefined ? { ...lost, devices: "any" } : lost;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // What can the host's state machine tell its shell to do?
 import type { Report, StreamName } from "../../src/schema/host.ts";
+import type { CheckSpec } from "../../src/schema/run/checks.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { NumberedSignal } from "./types.ts";
@@ -56,6 +57,8 @@ export type HostMessage = { to: string } & (
    * Kill the processes that were started in what was kept of an ended attempt. `hold_ended` or `kill_failed`.
    */
   | { kind: "end_hold"; id: string; waitMs: Millis }
+  /** Try a check of a running attempt; aborted when no longer due. `checked`. */
+  | { kind: "check"; id: string; check: CheckSpec }
   /** Collect and store the outputs of an attempt; aborted when no longer due. `collected`. */
   | { kind: "collect"; id: string; globs: string[] }
   /** Delete the data of an attempt, and remember its id. `forgotten`. */
@@ -94,6 +97,8 @@ export type HostMessage = { to: string } & (
   | { kind: "fetch_agent"; sha256: string }
   /** Inspect the machine: is it fit to be a host? `inspected`. */
   | { kind: "inspect" }
+  /** Look at the devices of the machine. `devices_seen`. */
+  | { kind: "look_at_devices" }
   /** End this process. With `powerOff`, power off the machine, too, if it can power itself off. */
   | { kind: "exit"; code: number; reason: string; powerOff: boolean }
 );

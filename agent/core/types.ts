@@ -11,9 +11,12 @@ import type {
   StickySource,
   StreamName,
 } from "../../src/schema/host.ts";
+import type { CheckRestart, CheckSpec } from "../../src/schema/run/checks.ts";
 import type { Peaks } from "../../src/schema/run/peaks.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { CheckStatus } from "../../src/shared/health/words.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
+import type { Device } from "./devices/device.ts";
 
 /** The upload of a stream in chunks, which begins when the stream has outgrown reports. */
 export interface ChunkState {
@@ -57,7 +60,44 @@ export interface StopState {
   /** The signal has been sent, or no process was left to get it. */
   signaled: boolean;
   /** Why the host itself has begun the stop, before the attempt ended. Absent: the orders asked for it. */
-  by?: HostStop;
+  by?: HostStop | "check";
+}
+
+/** How the attempts of a task are checked, and when a failing check stops one of them. */
+export interface CheckPlan {
+  checks: CheckSpec[];
+  restart?: CheckRestart;
+}
+
+/**
+ * One check of a running attempt. `good` and `bad` count results in a row that change the status; `unhealthy`
+ * counts those that restart the task.
+ */
+export interface CheckState {
+  status: CheckStatus;
+  /** Since when it has this status. */
+  since: Instant;
+  good: number;
+  bad: number;
+  unhealthy: number;
+  /** A result was good, so that the start period is over. */
+  hasPassed: boolean;
+  /** When it is tried next. Absent while it is tried. */
+  nextAt?: Instant | undefined;
+  /** When the try began that is being made. Absent: none is. */
+  beganAt?: Instant | undefined;
+  /** What the failure said that led to the status, or the first one while it is pending. */
+  output?: string | undefined;
+}
+
+/** The check whose failures have stopped an attempt. */
+export interface Unhealthy {
+  check: string;
+  /** How many results in a row were bad. */
+  failures: number;
+  output: string;
+  /** When the stop began. */
+  at: Instant;
 }
 
 /** A signal in the orders. Each number is sent at most once. */
@@ -84,10 +124,23 @@ export interface AttemptState {
   task?: TaskSpec | undefined;
   /** How the task is to be stopped. Absent: the task is not known. */
   plan?: StopPlan | undefined;
+  /** How it is checked while it runs. Absent: it is not, or the task is not known. */
+  checks?: CheckPlan | undefined;
+  /** Its checks, by name. Absent: its main process has not been seen running. */
+  checking?: Record<string, CheckState>;
+  /** Why this host has stopped it, if one of its checks has failed too often. */
+  unhealthy?: Unhealthy | undefined;
   /** The globs of its outputs. Absent: it has none. */
   outputs?: string[] | undefined;
   /** Whether the outputs were stored. Absent: not known yet. */
   collected?: OutputsOutcome | undefined;
+  /**
+   * The devices that were given to it, before its start and for good (devices.md#assignment). `any`: it may
+   * use any device of this machine. Absent: it was given none.
+   */
+  devices?: Device[] | "any" | undefined;
+  /** Nothing of it can use its devices any more: others may have been given them (devices.md#freed). */
+  freed?: true | undefined;
   /** How the attempt's processes can be killed (`Means`). Absent: the attempt was not launched. */
   by?: Means["kill"] | undefined;
   /** Absent: nothing of it is kept. */
@@ -102,6 +155,10 @@ export interface AttemptState {
   main: "waiting" | "running" | "over";
   /** The attempt must not start before this instant, which is still to come. */
   notBefore?: Instant | undefined;
+  /** What is done for it before its start, in words. Absent: nothing that takes long. */
+  doing?: string | undefined;
+  /** The image of its container, by its digest. Absent: it has none, or it is not known yet. */
+  image?: string | undefined;
   /** Its secrets, artifacts and snapshot are in place (`needsPreparation`). */
   prepared?: true;
   /** Its task has secrets: the next start of the agent must find their sealed values (secrets.md#handed). */
@@ -209,6 +266,19 @@ export interface FitnessState {
   broken?: string;
 }
 
+/** The devices of the machine, as far as known (`devices/looks.ts`). */
+export interface DevicesState {
+  running: boolean;
+  /** When to look next; absent while a look is in flight, and before the first look. */
+  nextAt?: Instant | undefined;
+  /** `none`: nothing on this machine names devices. Absent: nobody has looked yet. */
+  known?: Device[] | "none" | undefined;
+  /** Why the devices are not known, once that has lasted. */
+  fault?: string | undefined;
+  /** Since when looks have failed. */
+  since?: Instant | undefined;
+}
+
 /** Something holds on to the directories of an ended placement (`attempts/remains.ts`). */
 export interface Remains {
   holder: string;
@@ -295,6 +365,7 @@ export interface HostState {
   boot: BootState;
   notice: NoticeState;
   fitness: FitnessState;
+  devices: DevicesState;
   /** By placement: what keeps its directories from being deleted. */
   remains: Record<string, Remains>;
   exchange: ExchangeState;

@@ -2,14 +2,24 @@
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Peaks } from "../../src/schema/run/peaks.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { DriverName } from "../../src/schema/run/task.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { RawUsage } from "../core/types.ts";
 import type { Inside } from "../exec/processes/inside.ts";
 
-/** The driver of a task: `fake` if the task has a script for it, else `exec`. */
-export function driverOf({ fake }: { fake?: unknown }): "exec" | "fake" {
-  return fake === undefined ? "exec" : "fake";
+/** The driver of a task: `fake` if the task has a script for it, `container` if it has one, else `exec`. */
+export function driverOf({ fake, container }: { fake?: unknown; container?: unknown }): DriverName {
+  if (fake !== undefined) return "fake";
+  return container === undefined ? "exec" : "container";
+}
+
+/** Where the ports are of what has the network of the machine. */
+export const LOCALHOST = "127.0.0.1";
+
+/** Where the ports of an attempt of this driver are; null: nowhere. */
+export function addressIn(driver: Driver | undefined, id: string): string | null {
+  return driver?.addressOf === undefined ? LOCALHOST : driver.addressOf(id);
 }
 
 /** How the main process of an attempt ended. `lost`: the end is unknown, and will never be known. */
@@ -62,6 +72,15 @@ export interface Driver {
 
   /** What a process needs to run beside the attempt's main process; undefined: there is none. */
   inside(id: string): Promise<Inside | undefined>;
+
+  /**
+   * Where the ports of the attempt are; null: it has no network, or that is not known yet. Absent: on this
+   * machine.
+   */
+  addressOf?(id: string): string | null;
+
+  /** Whether the service by which this driver reaches into attempts is away. Absent: it needs none. */
+  isAway?(id: string): boolean;
 
   /**
    * What a process needs to run where the attempt ran, after all processes of the attempt have ended;

@@ -7,7 +7,7 @@ import { childrenOf, lives, type Proc, readProc, sendSignal } from "../../posix/
 import type { Means } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
-import type { AttemptJournal } from "../core/journal.ts";
+import { type AttemptJournal, isUntouched } from "../core/journal.ts";
 import type { RawUsage } from "../core/types.ts";
 import { markersOf } from "../exec/environment.ts";
 import type { AllocDirs } from "../exec/files/alloc-dirs.ts";
@@ -207,11 +207,6 @@ export class ExecDriver implements Driver {
 /** The limits of the cgroup of a task's attempts. */
 function limitsOf({ resources, memoryLimitBytes = resources.memoryBytes }: TaskSpec) {
   return { vcpus: resources.vcpus, memoryBytes: memoryLimitBytes };
-}
-
-/** The journal of the attempt has no start, no end and no stop. */
-function isUntouched({ startedAt, endedAt, startError, stop }: AttemptJournal): boolean {
-  return [startedAt, endedAt, startError, stop].every((word) => word === undefined);
 }
 
 /** Kills a shim that hangs, and waits for its end. */

@@ -7,6 +7,9 @@ import { dirname, join } from "node:path";
 import { writeAtomically } from "../../disk/atomic.ts";
 import { readIfThere, tryReadText } from "../../posix/files.ts";
 import type { Millis } from "../../src/shared/machine.ts";
+import { errorText } from "../../src/shared/words.ts";
+import type { EventOf } from "../core/events.ts";
+import { say } from "../say.ts";
 
 const FETCH_WITHIN_MS: Millis = 5 * 60_000;
 const RUNS_WITHIN_MS: Millis = 30_000;
@@ -81,6 +84,21 @@ export class OwnFile {
 
   #firstLineOf(name: string, read = tryReadText): string | undefined {
     return read(this.#beside(name))?.split("\n")[0];
+  }
+}
+
+/** Replaces the agent's file, if it may be. Never rejects: an agent that cannot be replaced goes on. */
+export async function fetchedAgent(
+  file: OwnFile | undefined,
+  url: string,
+  sha256: string,
+): Promise<EventOf<"agent_fetched">> {
+  try {
+    await file?.replace(url, sha256);
+    return { type: "agent_fetched", sha256, failed: false };
+  } catch (error) {
+    say(`cannot make room for the newer agent ${sha256}: ${errorText(error)}`);
+    return { type: "agent_fetched", sha256, failed: true };
   }
 }
 

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { replaceFile } from "../../disk/atomic.ts";
 import { readIfThere } from "../../posix/files.ts";
+import type { Container } from "../../src/schema/run/container.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { MARKS, type ReadyTask, readyTask, straysFrom } from "../core/attempts/task-environment.ts";
@@ -33,9 +34,13 @@ export interface PrestartOptions {
   worker: () => string | undefined;
   /** Where an attempt gets tokens that say which run it is; undefined if this host is not enrolled. */
   identityOf: (id: string) => Identity | undefined;
+  /** The variables that tell an attempt which devices it has (devices.md#environment). */
+  devicesOf: (id: string) => Record<string, string>;
   /** The snapshots of the control plane; undefined before the host has joined, or without a bucket. */
   snapshots: () => Snapshots | undefined;
   secrets: Pick<TaskSecrets, "fetch" | "dirOf" | "give">;
+  /** Makes sure that the image of an attempt is on this machine. Rejects with a `StartFault`. */
+  pull: (id: string, container: Container, signal: AbortSignal) => Promise<void>;
 }
 
 /** All that is needed to start a command. */
@@ -45,6 +50,15 @@ export interface Launch {
   env: Record<string, string>;
   /** The file for the command's standard input; absent: no input. */
   stdin: string | undefined;
+}
+
+/** All that is needed to make the container of a command. */
+export interface ContainedLaunch {
+  argv: string[];
+  env: Record<string, string>;
+  dir: string;
+  /** The directories that the container sees under the names that they have on the machine. */
+  shared: string[];
 }
 
 /**
@@ -66,10 +80,14 @@ export class Prestart {
     const { dirs, ready } = await this.#setUp(id, task, signal);
     const { boot, snapshots, secrets } = this.#options;
     // First, so that the errors of the other steps are masked, too.
-    const onDisk = task.secrets !== undefined && (await secrets.fetch(id, task.secrets, signal));
+    const hasFiles = task.secrets !== undefined && (await secrets.fetch(id, task.secrets, signal));
+    // An engine keeps the variables of its containers in a file.
+    const isTold = Object.values(task.secrets ?? {}).some(({ as }) => as === "env");
+    const onDisk = hasFiles || (task.container !== undefined && isTold);
     const place = { dirs, boot, signal };
     await fetchArtifacts(ready.artifacts, place);
     if (task.snapshot !== undefined) await fetchSnapshot(task.snapshot, snapshots(), place);
+    if (task.container !== undefined) await this.#options.pull(id, task.container, signal);
     return onDisk ? { secretsOnDisk: true } : {};
   }
 
@@ -94,6 +112,26 @@ export class Prestart {
     const env = this.#environment(id, task, ready);
     // `exec` would read a name that begins with a dash as an option.
     return { argv: [name.startsWith("-") ? file : name, ...args], dir, env, stdin };
+  }
+
+  /**
+   * As `ready`, for a command in a container: the program is looked up there, and the user, the search path
+   * and the home directory are the image's (containers.md#environment).
+   */
+  async contained(id: string, task: TaskSpec, signal: AbortSignal): Promise<ContainedLaunch> {
+    const { dirs, ready } = await this.#setUp(id, task, signal);
+    const dir = workingDir(dirs, task, ready);
+    const { alloc, local, secrets, tmp } = dirs;
+    const own = [alloc, local, secrets, tmp];
+    const shared = own.some((one) => dir === one || dir.startsWith(`${one}/`)) ? own : [...own, dir];
+    return { argv: ready.argv, env: this.#environment(id, task, ready), dir, shared };
+  }
+
+  /** Gives the files of a task to the user of its container, secrets included (containers.md#users). */
+  async give(id: string, task: TaskSpec, account: Account, signal: AbortSignal): Promise<void> {
+    const { dirs } = await this.#setUp(id, task, signal);
+    const group = this.#giveOnce(id, dirs, account);
+    this.#options.secrets.give(id, task, { uid: account.uid, gid: account.gid, group });
   }
 
   /**
@@ -123,18 +161,20 @@ export class Prestart {
    */
   #environment(id: string, task: TaskSpec, { env }: ReadyTask, owner?: Owner): Record<string, string> {
     const given = this.#options.secrets.give(id, task, owner);
-    const marks = Object.entries(env).filter(([name]) => MARKS.includes(name));
+    const fixed = [...MARKS, ...Object.keys(this.#options.devicesOf(id))];
+    const marks = Object.entries(env).filter(([name]) => fixed.includes(name));
     return { ...env, ...given, ...Object.fromEntries(marks) };
   }
 
   /** The directories of a task, its references resolved, and its user; undefined: the agent's own. */
   async #setUp(id: string, task: TaskSpec, signal: AbortSignal) {
-    const { allocs, instance, worker, identityOf, secrets } = this.#options;
+    const { allocs, instance, worker, identityOf, devicesOf, secrets } = this.#options;
     const made = allocs.make(id);
     const dirs = { ...made, secrets: secrets.dirOf(id, task) ?? made.secrets };
     const identity = task.identity === true ? identityOf(id) : undefined;
-    const around = { id, dirs, instance, identity, node: readNode(worker()) };
-    const ready = readyTask(task, { ...around, base: baseEnvironment() });
+    const around = { id, dirs, instance, identity, devices: devicesOf(id), node: readNode(worker()) };
+    const base = task.container === undefined ? baseEnvironment() : {};
+    const ready = readyTask(task, { ...around, base });
     if (ready.user === undefined) return { dirs, ready, account: undefined };
     const account = await accountOf(ready.user, { signal });
     return { dirs, ready: readyTask(task, { ...around, base: baseEnvironment(account) }), account };

@@ -11,10 +11,11 @@ import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { HostMessage, MessageOf } from "../core/messages.ts";
 import { withMaskedTexts } from "../core/redaction/texts.ts";
 import type { RawUsage } from "../core/types.ts";
-import { type Driver, driverOf, type OnTaskEnd, type TaskEnd } from "../drivers/driver.ts";
+import type { DeviceSource } from "../devices/source.ts";
+import { addressIn, type Driver, driverOf, type OnTaskEnd, type TaskEnd } from "../drivers/driver.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
-import { say } from "../say.ts";
 import { runBootProbe } from "./boot-probe.ts";
+import { Checker, type CheckerOptions } from "./checks/checks.ts";
 import type { AllocDirs } from "./files/alloc-dirs.ts";
 import { collectOutputs } from "./files/collect.ts";
 import { punchLog } from "./files/punch.ts";
@@ -36,10 +37,8 @@ export type LocalMessage = Exclude<
   HostMessage,
   { kind: "report" | "connect" | "hang_up" | "ship_log" | "exit" }
 >;
-/**
- * Messages that move data between this machine and the control plane. They are aborted when no longer due.
- */
-const TRANSFERS: readonly string[] = ["collect", "begin", "save"];
+/** Messages that take long and that nothing waits for. They are aborted when no longer due. */
+const TRANSFERS: readonly string[] = ["collect", "begin", "save", "check"];
 
 /** The drivers of this host, in the order in which they are asked to recover an attempt. */
 export type Drivers = Record<DriverName, Driver>;
@@ -49,6 +48,7 @@ export interface SupervisorOptions {
   allocs: AllocDirs;
   sticky: StickyData;
   prestart: Pick<Prestart, "prepare">;
+  devices: Pick<DeviceSource, "look">;
   drivers: (ended: OnTaskEnd) => Drivers;
   /** The snapshots of the control plane; undefined before the host has joined, or without a bucket. */
   snapshots: () => Snapshots | undefined;
@@ -57,8 +57,8 @@ export interface SupervisorOptions {
   instance: string | undefined;
   /** Processes can escape a kill here (`Means`). */
   escapes: boolean;
-  /** Puts the agent with this digest into this agent's file. */
-  replaceAgent: (sha256: string) => Promise<void>;
+  /** Puts the agent with this digest into this agent's file. Never rejects. */
+  replaceAgent: (sha256: string) => Promise<HostEvent>;
   /** How much later the control plane's clock is than that of this machine, as far as known. */
   clockErrorMs: () => Millis;
   /** The command that asks the provider whether it will take the machine back. */
@@ -82,6 +82,7 @@ export class Supervisor {
   readonly #maskers: Maskers;
   readonly #options: SupervisorOptions;
   readonly #drivers: Drivers;
+  readonly #checker: Checker;
   /** The driver that has started or recovered an attempt. */
   readonly #owners = new Map<string, Driver>();
   readonly #queues = new Map<string, Promise<unknown>>();
@@ -95,6 +96,13 @@ export class Supervisor {
     this.#maskers = new Maskers(options.secretsOf);
     this.streams = new Streams(options.store, this.#maskers, options);
     this.#drivers = options.drivers((id, end) => this.#reportEnd(id, end));
+    const enter: CheckerOptions["enter"] = (id, start) => this.enter(id, () => undefined, start);
+    this.#checker = new Checker({
+      now: options.now,
+      enter,
+      addressOf: (id) => addressIn(this.#owners.get(id), id),
+      isAway: (id) => this.#owners.get(id)?.isAway?.(id) === true,
+    });
   }
 
   /**
@@ -208,6 +216,7 @@ export class Supervisor {
         // The output first: until it is gone, it must be masked after a crash, too.
         await store.forget(message.id);
         this.streams.forget(message.id);
+        this.#checker.forget(message.id);
         await this.#options.secrets.forget(message.id);
         return { type: "forgotten", id: message.id };
       case "collect":
@@ -219,6 +228,10 @@ export class Supervisor {
       case "drop":
         await allocs.clear(allocs.keptRootOf(message.placement));
         return { type: "cleared", placement: message.placement };
+      case "check": {
+        const { id, check } = message;
+        return { type: "checked", id, name: check.name, result: await this.#checker.try(message, stop) };
+      }
       case "punch":
         return punchLog(message, this.streams.fileOf(message.id, message.stream));
       case "sample":
@@ -227,19 +240,12 @@ export class Supervisor {
         const outcome = await runBootProbe(message.command, join(stateDir, "boot-probe.log"), instance);
         return { type: "probed", ...outcome };
       }
-      case "fetch_agent": {
-        const { sha256 } = message;
-        const failed = await this.#options.replaceAgent(sha256).then(
-          () => false,
-          (error: unknown) => {
-            say(`cannot make room for the newer agent ${sha256}: ${errorText(error)}`);
-            return true;
-          },
-        );
-        return { type: "agent_fetched", sha256, failed };
-      }
+      case "fetch_agent":
+        return this.#options.replaceAgent(message.sha256);
       case "inspect":
         return { type: "inspected", fault: await inspectMachine(stateDir, this.#options.clockErrorMs()) };
+      case "look_at_devices":
+        return { type: "devices_seen", seen: await this.#options.devices.look() };
       case "look":
         return { type: "noticed", raw: await lookForNotice(stateDir, noticeCommand, instance) };
     }

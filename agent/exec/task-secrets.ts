@@ -1,5 +1,8 @@
 // How does a task get its secrets: from the control plane, then as files and variables (secrets.md#tasks)?
+import type { Container } from "../../src/schema/run/container.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
+import { REGISTRY_SECRET } from "../../src/shared/containers/registry-secret.ts";
+import type { RegistryAuth } from "../engine/types.ts";
 import { NoSecrets, type SecretSource } from "../plane/secrets.ts";
 import type { AttemptSecrets } from "../secrets.ts";
 import type { Owner, SecretFiles } from "./files/secret-files.ts";
@@ -55,10 +58,11 @@ export class TaskSecrets {
   /** Writes the files of an attempt, and returns its variables. Throws a `StartFault`. */
   give(id: string, { secrets: uses }: TaskSpec, owner: Owner | undefined): Record<string, string> {
     if (uses === undefined) return {};
+    const { [REGISTRY_SECRET]: _, ...given } = uses;
     const values = this.#options.secrets.valuesOf(id);
     const files = new Map<string, Uint8Array>();
     const env: Record<string, string> = {};
-    for (const [name, { as }] of Object.entries(uses)) {
+    for (const [name, { as }] of Object.entries(given)) {
       const value = values?.get(name);
       if (value === undefined) throw fault(`The value of ${name} is not known any more`, true);
       if (as === "file") files.set(name, value);
@@ -66,6 +70,20 @@ export class TaskSecrets {
     }
     if (files.size > 0) this.#options.files.write(id, files, owner);
     return env;
+  }
+
+  /**
+   * The credentials with which the image of a task is pulled; undefined: it needs none. The command never
+   * sees them (containers.md#registry). Throws a `StartFault`.
+   */
+  registryAuth(id: string, { auth }: Container): RegistryAuth | undefined {
+    if (auth === undefined) return undefined;
+    const value = this.#options.secrets.valuesOf(id)?.get(REGISTRY_SECRET);
+    if (value === undefined) throw fault("The credentials of the registry are not known any more", true);
+    const [, username, password] = /^([^:\n]+):(.+?)\n?$/s.exec(new TextDecoder().decode(value)) ?? [];
+    if (username !== undefined && password !== undefined) return { username, password };
+    const rule = "must be a name and a password or a token with a colon between them";
+    throw fault(`The credentials of the registry (the secret in \`container.auth\`) ${rule}`, false);
   }
 
   /** No process of the attempt is left. */
@@ -86,7 +104,7 @@ export class TaskSecrets {
 }
 
 function wantsFiles(uses: NonNullable<TaskSpec["secrets"]>): boolean {
-  return Object.values(uses).some(({ as }) => as === "file");
+  return Object.entries(uses).some(([name, { as }]) => as === "file" && name !== REGISTRY_SECRET);
 }
 
 /** A value as a text. Bytes that are no text cannot be a variable. */

@@ -13,6 +13,7 @@ import type { Exit, SignalName } from "../../src/schema/run/run.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { ExecAsk, TerminalSize } from "../../src/shared/tunnel/frames.ts";
+import { exportsOf, wordsInPlace } from "../exec/processes/in-place.ts";
 import type { Inside } from "../exec/processes/inside.ts";
 import { retractStart } from "../exec/processes/retract.ts";
 import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
@@ -188,12 +189,13 @@ export class TunnelCommand {
     this.#unwatch();
   }
 
-  async #start(ask: ExecAsk, { before, entrances, dir, umask, env, base }: Inside): Promise<void> {
+  async #start(ask: ExecAsk, inside: Inside): Promise<void> {
+    const { entrances, umask, env, base } = inside;
     const { id, shellReportsSignals } = this.#options;
     const files = this.#files;
     const terminal = ask.terminal && { TERM: ask.terminal.term, SHELL: "/bin/sh" };
-    replaceFile(files.environment, exportsOf({ ...env, ...terminal }));
-    const words = [...before, "/bin/sh", "-c", IN_PLACE, "sh", dir, ...wordsOf(ask)];
+    replaceFile(files.environment, exportsOf({ ...env, ...terminal }, MARK));
+    const words = wordsOf(ask, inside, `${MARK}=${id}`);
     const takesInput = ask.input || ask.terminal !== undefined;
     if (takesInput) {
       await run("mkfifo", ["-m", "600", files.pipe]);
@@ -297,36 +299,22 @@ function filesIn(dir: string): Files {
   };
 }
 
-/** The exit code of a command whose user cannot enter its directory, as of one that cannot be executed. */
-const NOT_ENTERED = 126;
-/**
- * As the user of the run, enters the directory, takes the environment from descriptor 7 and runs the command.
- * Before the user was taken on, the run could lead a root agent anywhere, by a link in the place of the
- * directory. The descriptor is read and not opened again: only the agent's user may open the file.
- */
-const IN_PLACE = `cd -P -- "$1" || {
-  echo "drover: the directory of the task is gone, or its user cannot enter it: $1" >&2
-  exit ${NOT_ENTERED}
-}
-shift; unset OLDPWD; eval "$(cat <&7)"; exec 7<&-; exec "$@"`;
-
-/** Commands of a shell that set these variables. A shell cannot set a variable with another name. */
-function exportsOf(env: Record<string, string>): string {
-  const named = Object.entries(env).filter(([name]) => /^[A-Za-z_]\w*$/.test(name) && name !== MARK);
-  return named.map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`).join("");
+/** The command at its place, in the program that gives it a terminal. `mark`: of the tunnel. */
+function wordsOf({ argv, terminal }: ExecAsk, inside: Inside, mark: string): string[] {
+  if (terminal === undefined) return wordsInPlace(inside, argv, mark);
+  const { rows, columns, term } = terminal;
+  const words = inside.contained?.(argv, [mark, `TERM=${term}`], true);
+  // `script` switches off the echo of a terminal if its own input is none. In a container the engine echoes.
+  const echo = words === undefined ? "echo " : "";
+  const inner = `stty ${echo}rows ${rows} cols ${columns}; exec ${quoteArgv(words ?? argv)}`;
+  const shown = ["script", "-qefc", inner, "/dev/null"];
+  return words === undefined ? wordsInPlace(inside, shown, mark) : shown;
 }
 
-/** The command itself, or the program that gives it a terminal. */
-function wordsOf({ argv, terminal }: ExecAsk): string[] {
-  if (terminal === undefined) return argv;
-  const { rows, columns } = terminal;
-  // `script` switches off the echo of a terminal if its own input is none.
-  const inner = `stty echo rows ${rows} cols ${columns}; exec ${quoteArgv(argv)}`;
-  return ["script", "-qefc", inner, "/dev/null"];
-}
-
+/** The terminal of a process of this machine. In a container the same path is another terminal. */
 function terminalOf(pid: number): string | undefined {
   try {
+    if (readlinkSync(`/proc/${pid}/ns/mnt`) !== readlinkSync("/proc/self/ns/mnt")) return undefined;
     const path = readlinkSync(`/proc/${pid}/fd/0`);
     return path.startsWith("/dev/pts/") ? path : undefined;
   } catch {

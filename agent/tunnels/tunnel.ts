@@ -15,9 +15,12 @@ import {
 import { Link } from "../../src/shared/tunnel/link.ts";
 import { Sockets } from "../../src/shared/tunnel/sockets.ts";
 import { errorText } from "../../src/shared/words.ts";
+import { LOCALHOST } from "../drivers/driver.ts";
 import type { Inside } from "../exec/processes/inside.ts";
 import { type CommandOptions, TunnelCommand } from "./command.ts";
 import { Soon } from "./soon.ts";
+
+const NO_NETWORK = "The container has no network, so no port of it can be reached.";
 
 /** The channel of input and output, and that of the errors. */
 const MAIN = 0;
@@ -49,7 +52,7 @@ export class Tunnel {
   readonly #link: Link;
   #command: TunnelCommand | undefined;
   /** The port to which the tunnel leads, and its connections. */
-  #forward: { port: number; sockets: Sockets } | undefined;
+  #forward: { host: string; port: number; sockets: Sockets } | undefined;
   #fault: { code: TunnelFault; text: string } | undefined;
   #starting: Promise<void> | undefined;
   #isConnected = false;
@@ -156,7 +159,8 @@ export class Tunnel {
     const isThere = await this.#options.enter(async (inside) => {
       try {
         begin(ask);
-        if (ask.kind === "forward") this.#forward = this.#newForward(ask);
+        if (ask.kind === "forward" && inside.address === null) this.fail("start_failed", NO_NETWORK);
+        else if (ask.kind === "forward") this.#forward = this.#newForward(ask, inside);
         else {
           this.#command = await TunnelCommand.start(this.#commandOptions(), ask, inside);
           this.#openCommand(this.#command, 0);
@@ -181,20 +185,21 @@ export class Tunnel {
     this.#link.open(ERRORS, command.stderr);
   }
 
-  #newForward({ port }: ForwardAsk) {
+  #newForward({ port }: ForwardAsk, { address }: Inside) {
+    const host = address ?? LOCALHOST;
     const sockets = new Sockets({
       changed: () => this.#soon.call(),
       used: (channel, bytes) => this.#link.used(channel, bytes),
       broken: (channel) => this.#link.reset(channel),
     });
-    return { port, sockets };
+    return { host, port, sockets };
   }
 
   /** Connects a new channel to the port. If nothing listens there, the channel is reset. */
   #connection(channel: number): Source | undefined {
     if (this.#forward === undefined) return undefined;
-    const { port, sockets } = this.#forward;
-    return sockets.attach(channel, connect({ host: "127.0.0.1", port, allowHalfOpen: true }));
+    const { host, port, sockets } = this.#forward;
+    return sockets.attach(channel, connect({ host, port, allowHalfOpen: true }));
   }
 
   #changed(): void {

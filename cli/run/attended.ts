@@ -15,14 +15,16 @@ import { asJson } from "../terminal/text.ts";
 import { verdictOf } from "../verdict.ts";
 import { type AbortState, type Attendance, attend } from "./attend.ts";
 import { keptLines } from "./keep.ts";
+import { showHealthy } from "./many/healthy.ts";
 import { type Answer, decideBy } from "./on-interrupt.ts";
 import { PATIENCE } from "./patience.ts";
 import { type NamedSpec, taskNames } from "./spec.ts";
 
 /** What becomes of a submission. `refusal` puts the error of one that was refused into words. */
 export interface Attending {
-  /** Print the id of the run, and leave it. */
+  /** Print the id of the run, and leave it. With `healthy`: once all its checks pass. */
   detach?: boolean | undefined;
+  healthy?: boolean | undefined;
   quiet?: boolean | undefined;
   json?: boolean | undefined;
   /** What an interrupt means. Absent: the person at the terminal is asked; elsewhere the run is aborted. */
@@ -42,8 +44,8 @@ export async function submitted(
   const { run } = await client.runs.submit(spec).catch((error) => {
     throw how.refusal(error);
   });
-  await io.stdout.write(how.json ? `${asJson(run)}\n` : `${run.id}\n`);
-  return 0;
+  if (how.healthy !== true || !how.json) await io.stdout.write(how.json ? `${asJson(run)}\n` : `${run.id}\n`);
+  return how.healthy ? showHealthy(io, client, [run.id], { quiet: how.quiet, json: how.json }) : 0;
 }
 
 /** Submits the run and stays with it. Resolves with the exit code of the command. */

@@ -8,7 +8,8 @@ import type { Io } from "../terminal/io.ts";
 /** What a command on this machine takes over from this process. */
 export interface Here {
   cwd: string;
-  umask: string;
+  /** Undefined: the command has its own. */
+  umask: string | undefined;
   /** Undefined if this process has no `PATH`. */
   path: string | undefined;
 }

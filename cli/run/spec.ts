@@ -4,10 +4,12 @@ import { newRunId } from "../../client/runs/runs.ts";
 import type { RunSpec } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { SecretUses } from "../config/config.ts";
+import { hereBeside } from "./container/contained.ts";
+import { CONTAINER_FIELDS, type ContainerFlags, containerFrom, containerLists } from "./container/flags.ts";
 import type { Here } from "./here.ts";
 
 /** The flags of `drover run` that describe the run, as parsed. */
-export interface SpecFlags {
+export interface SpecFlags extends ContainerFlags {
   dir?: string;
   pool?: string;
   env?: Record<string, string>;
@@ -56,12 +58,15 @@ export type NamedSpec = RunSpec & { id: string };
  * directory. For other machines, `--dir` is sent as written, and has no default. A run with a snapshot or
  * with outputs has no default directory either: it works in the task's own directory.
  */
-export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined): NamedSpec {
+export function specOf(argv: string[], flags: SpecFlags, at: Here | undefined): NamedSpec {
+  const container = containerFrom(flags);
+  const here = hereBeside({ container }, at);
   const isOwn = flags.snapshot !== undefined || flags.out !== undefined;
   const { pool, timeout, queueTimeout, killTimeout, priority } = flags;
   return {
     id: flags.id ?? newRunId(),
-    argv,
+    argv: argv.length === 0 && container !== undefined ? undefined : argv,
+    container,
     dir: here === undefined || isOwn ? flags.dir : resolve(here.cwd, flags.dir ?? "."),
     pool,
     env: withPath(flags.env, here),
@@ -98,9 +103,12 @@ function unlessEmpty<Fields extends object>(fields: Fields): Fields | undefined 
  * Builds the submission from a file; flags override its fields. The server validates the rest, and names each
  * wrong field.
  */
-export function specOfFile(content: object, flags: SpecFlags, here: Here | undefined): NamedSpec {
-  const inside: Partial<NamedSpec> = content;
-  const { id, argv: _argv, dir, umask, ...said } = specOf([], flags, here);
+export function specOfFile(content: object, flags: SpecFlags, at: Here | undefined): NamedSpec {
+  const read: Partial<NamedSpec> = content;
+  const container = containerFrom(flags, read.container);
+  const inside = container === undefined ? read : { ...read, container };
+  const here = hereBeside(inside, at);
+  const { id, argv: _argv, dir, umask, container: _container, ...said } = specOf([], ofRun(flags), here);
   const env = flags.env ?? inside.env;
   const where = flags.dir ?? inside.dir ?? (hasOwnFiles(inside) ? undefined : dir);
   return {
@@ -112,6 +120,12 @@ export function specOfFile(content: object, flags: SpecFlags, here: Here | undef
     id: flags.id ?? inside.id ?? id,
     ...(where === undefined ? {} : { dir: where }),
   };
+}
+
+/** The flags without those of a container. */
+function ofRun(flags: SpecFlags): SpecFlags {
+  const own: readonly string[] = CONTAINER_FIELDS.map(([, , flag]) => flag);
+  return Object.fromEntries(Object.entries(flags).filter(([name]) => !own.includes(name)));
 }
 
 /** The fields of an object that are set. */
@@ -157,6 +171,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
   ["/argv/0", "the command"],
   ["/argv", "argument"],
   ["/pool", "--pool", "pool"],
+  ...CONTAINER_FIELDS,
   ["/env", "--env", "env"],
   ["/secrets", "--secret", "secret"],
   ["/dir", "--dir", "dir"],
@@ -189,8 +204,9 @@ export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags)
       "/outputs": spec.outputs,
       "/after": spec.after,
       "/machine/zones": spec.machine?.zones,
+      ...containerLists(spec),
     };
-    const glob = lists[prefix]?.[Number(rest)];
+    const glob = lists[prefix]?.[Number.parseInt(rest, 10)];
     return `${name} ${glob === "" ? quoteArgv([glob]) : (glob ?? rest)}`;
   }
   return pointer;

@@ -115,6 +115,7 @@ function reasonText({ reason }: QueuedRun): string {
 }
 
 function listsOf({ running, pending, workers, queue }: Look, now: number): List[] {
+  const hasGpus = workers.some(({ resources }) => resources.gpus > 0);
   return [
     {
       title: "RUNNING",
@@ -134,8 +135,8 @@ function listsOf({ running, pending, workers, queue }: Look, now: number): List[
     },
     {
       title: "WORKERS",
-      headings: ["STATE", "RUNS", "CPUS", "MEMORY", "PRICE", "AGE", "WHY"],
-      items: workers.map((worker) => ({ id: worker.id, cells: workerCells(worker, now) })),
+      headings: ["STATE", "RUNS", "CPUS", "MEMORY", ...(hasGpus ? ["GPUS"] : []), "PRICE", "AGE", "WHY"],
+      items: workers.map((worker) => ({ id: worker.id, cells: workerCells(worker, hasGpus, now) })),
     },
   ];
 }
@@ -146,15 +147,17 @@ function waitCells({ worker }: RunSummary, queued: QueuedRun | undefined): [stri
   return queued === undefined ? ["", ""] : [String(queued.position), reasonText(queued)];
 }
 
-function workerCells(worker: WorkerSummary, now: number): string[] {
+/** `hasGpus`: some machine of the pool has GPUs, so there is a column for them. */
+function workerCells(worker: WorkerSummary, hasGpus: boolean, now: number): string[] {
   const { idleBehavior, price, runs, askedAt, reason } = worker;
   const state = workerStateText(worker);
-  const [cpus, memory] = inUse(worker);
+  const [cpus, memory, gpus] = inUse(worker);
   return [
     idleBehavior === "run" ? state : `${state} (${idleBehavior})`,
     String(runs.length),
     useCell(cpus),
     useCell(memory),
+    ...(hasGpus ? [useCell(gpus)] : []),
     price === null ? "unknown" : money(price),
     elapsed(askedAt, now),
     reason,

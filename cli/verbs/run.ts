@@ -18,6 +18,7 @@ import {
   wholeNumber,
 } from "../options.ts";
 import { submitted } from "../run/attended.ts";
+import { addContainerFlags } from "../run/container/flags.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
 import { addKeep } from "../run/keep.ts";
@@ -33,6 +34,7 @@ import { snapshotId } from "./snapshots.ts";
 
 interface RunFlags extends SpecFlags, ArrayFlags {
   detach?: boolean;
+  healthy?: boolean;
   file?: string;
   json?: boolean;
   quiet?: boolean;
@@ -78,6 +80,13 @@ PATH, except in a pool without allowHostPaths. Pass other variables of this shel
 A pool, variables and secrets of the context in use are added where neither a flag nor
 the file says otherwise: drover context show.
 
+With --image the command runs in a container of that image, by the Docker or podman of
+the machine; without a command, the image's own runs. All the rest is the same: its
+directory is this one with a local Drover, and it can be uploaded. The environment is the
+image's, with what --env and --secret add. What lowers the wall between the container and
+the machine (--bind, --device, --cap-add, --network host, --privileged) its pool must
+allow: allowContainers. --keep is not possible with --image yet.
+
 With --keep, a run that fails stays on its machine for a while, with its files:
 drover exec, drover cp and drover debug look inside, drover release ends that.
 
@@ -95,10 +104,14 @@ Examples:
   drover run --pool gpu --gpus 1 --gpu-model H100 --spot never -- ./train.sh
   drover run --upload . --out 'dist/**' -- make dist
   drover run --keep=1h -- make test
+  drover run --image node:24 -- npm test
+  drover run --image ghcr.io/team/tool:2 --registry-auth ghcr --bind /srv/data:/data -- tool /data
   drover run -f group.json
   drover run --array 100 --max-parallel 5 -- sh -c './part.sh "$DROVER_ARRAY_INDEX"'
   drover run --matrix node=20,24 --matrix db=pg,sqlite -- ./test.sh
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
+
+const SPOT_TEXT = "never: no machine that its cloud may take back; only: no other";
 
 /**
  * `drover run`: submits a run and stays with it until it ends. With `--detach`, submits the run and exits.
@@ -115,6 +128,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "run what a JSON file describes: one run, such as a group of tasks, or a list; - is standard input",
     )
     .option("-d, --detach", "print the run's id and exit")
+    .option("--healthy", "with --detach: exit once all its checks pass, or at its end")
     .option("--dir <path>", "the directory to run in (default with a local Drover: this one)", path)
     .option("--upload <directory>", "pack this directory, and run in a copy of it on any machine", path)
     .option("--snapshot <id>", "run in the files of a snapshot (sha256:<digits>)", snapshotId)
@@ -138,21 +152,12 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--memory <size>", "memory to set aside, and its limit (default: 256MiB, and no limit)", size)
     .option("--gpus <number>", "GPUs to set aside for it (default: none)", wholeNumber(0, 1_024))
     .option("--gpu-model <name>", "only a machine with GPUs of this model, such as H100")
-    .addOption(
-      new Option("--spot <when>", "never: no machine that its cloud may take back; only: no other").choices([
-        "never",
-        "only",
-      ]),
-    )
+    .addOption(new Option("--spot <when>", SPOT_TEXT).choices(["never", "only"]))
     .addOption(new Option("--arch <name>", "only a machine with such a processor").choices(["x64", "arm64"]))
     .option("--zone <name>", "only there: a zone or region, or how its name begins (repeatable)", several)
     .option("--priority <number>", "1 to 100, higher first (default: 50)", wholeNumber(1, 100))
     .option("--queue-timeout <duration>", "give up if it gets no machine within this time", positiveDuration)
-    .option(
-      "--kill-timeout <duration>",
-      "time between asking it to end and killing it (default: 5s)",
-      duration,
-    )
+    .option("--kill-timeout <duration>", "time from asking it to end to killing it (default: 5s)", duration)
     .option("--array <number>", "run it this many times, each with its DROVER_ARRAY_INDEX", arraySize)
     .option(
       "--matrix <axis=value,value>",
@@ -170,6 +175,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("-q, --quiet", "show only the output of the run, and exit with its exit code")
     .option("--on-interrupt <what>", "abort or detach: what Ctrl-C means, instead of a question", onInterrupt)
     .option("--json", "print the final status as JSON on stdout");
+  addContainerFlags(verb);
   addKeep(verb, { passesOn: true })
     .passThroughOptions()
     .addHelpText("after", HELP)
@@ -180,8 +186,13 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   if (flags.file !== undefined && argv.length > 0) {
     throw new CliError("A file and a command cannot be combined.", ["Give one of them."]);
   }
-  if (flags.file === undefined && argv.length === 0) {
+  if (flags.file === undefined && argv.length === 0 && flags.image === undefined) {
     throw new CliError("No command given.", ["Write it after two dashes: drover run -- make test"]);
+  }
+  if (flags.healthy && !flags.detach) {
+    throw new CliError("--healthy needs --detach.", [
+      "Add --detach, or look at the run from elsewhere: drover wait --healthy",
+    ]);
   }
   const isArray = makesArray(flags);
   const { client, context } = connect(io);
@@ -196,11 +207,16 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   }
   const [spec] = specs;
   if (spec === undefined) throw new Error("a submission has a run");
-  const { detach, quiet, json, onInterrupt } = flags;
+  const { detach, healthy, quiet, json, onInterrupt } = flags;
   const runs = isArray ? runsOfArray(spec, flags) : specs;
   const adding = Object.keys(context.defaults).length === 0 ? undefined : context.name;
   const refused = (error: unknown) => refusal(error, runs[0] ?? spec, withFiles, adding);
-  const how = { detach, quiet, json, onInterrupt, refusal: refused };
+  const how = { detach, healthy, quiet, json, onInterrupt, refusal: refused };
+  if (healthy && (isArray || file?.isMany)) {
+    throw new CliError("--healthy is for one run.", [
+      "Submit them with --detach, and then: drover wait --healthy",
+    ]);
+  }
   if (isArray || file?.isMany) return submittedMany(io, client, runs, how);
   return submitted(io, client, context, spec, how);
 }

@@ -5,7 +5,7 @@ import { connect } from "../context.ts";
 import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import type { Io } from "../terminal/io.ts";
 import { peakCells, roughSize } from "../terminal/peaks.ts";
-import { asJson, briefDuration, table } from "../terminal/text.ts";
+import { asJson, briefDuration, printable, table } from "../terminal/text.ts";
 
 const HELP = `
 While the run is running, CPU is the number of processors used recently, TIME the
@@ -40,8 +40,7 @@ export function addStats(program: Command, io: Io): void {
       if (json) await io.stdout.write(`${asJson(stats)}\n`);
       else if (isOver && stats.tasks.every(({ peaks }) => peaks === undefined)) {
         await io.say(`Run ${id} has ended, and nothing was measured while it ran.`);
-      } else if (isOver) await io.stdout.write(peaksView(stats));
-      else await io.stdout.write(view(stats));
+      } else await io.stdout.write((isOver ? peaksView(stats) : view(stats)) + devicesView(stats));
     });
 }
 
@@ -58,6 +57,14 @@ function view({ tasks, total }: RunStats): string {
 function peaksView({ tasks }: RunStats): string {
   const rows = tasks.map(({ name, peaks }) => [name, "ended", ...peakCells(peaks)]);
   return table(["TASK", "STATE", "MOST CPU", "TIME", "MOST MEMORY", "MOST DISK"], rows, Infinity);
+}
+
+/** A line for each task that was given GPUs. */
+function devicesView({ tasks }: RunStats): string {
+  const lines = tasks.flatMap(({ name, devices }) =>
+    devices ? [`GPUs of ${printable(name)}: ${printable(devices.join(" "))}\n`] : [],
+  );
+  return lines.length === 0 ? "" : `\n${lines.join("")}`;
 }
 
 function cells(usage: RunStats["total"]): string[] {

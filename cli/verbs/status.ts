@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { RunStatus } from "../../client/types.ts";
 import { money } from "../../src/shared/cloud/money.ts";
+import { imagesOf } from "../../src/shared/containers/images.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
@@ -39,9 +40,11 @@ function view(run: RunStatus, io: Io, now: number): string {
   const top: [string, string][] = [
     ["Run", run.id],
     ["State", stateLine(run)],
+    ["Health", run.health ?? ""],
     ["Why", run.failure === null ? "" : `${run.failure.text} (${run.failure.code})`],
     ["Aborted", run.abort === null ? "" : because(`by ${run.abort.by}`, run.abort.reason)],
     ["Command", quoteArgv(run.spec.argv ?? [])],
+    ["Image", imagesOf(run.spec).join(", ")],
     ["Repeats", run.spec.rerunOf ?? ""],
     ["After", run.spec.after?.join(", ") ?? ""],
     ["Snapshot", run.spec.snapshot ?? ""],
@@ -78,12 +81,28 @@ function tasksView(run: RunStatus, bold: (text: string) => string): string {
       text += printable(`  attempt ${attempt.id}: ${attempt.state} ${exitText(attempt.exit)}`).trimEnd();
       const used = peaksText(attempt.peaks);
       text += used === "" ? "\n" : `\n    ${used}\n`;
+      if (attempt.image !== undefined) text += `    image: ${printable(attempt.image)}\n`;
+      if (attempt.doing !== undefined) text += `    ${printable(attempt.doing)}\n`;
+      if (attempt.devices !== undefined) text += `    GPUs: ${printable(attempt.devices.join(" "))}\n`;
     }
+    for (const check of task.checks ?? []) text += checkLine(check);
     for (const event of task.events) {
       text += `  ${event.at}  ${printable(event.type)}: ${printable(event.message)}\n`;
     }
   }
   return text;
+}
+
+/** One check: its status, since when, and what its latest failure said. */
+function checkLine({
+  name,
+  status,
+  since,
+  output,
+}: NonNullable<RunStatus["tasks"][number]["checks"]>[number]) {
+  const from = since === null ? "" : ` since ${since}`;
+  const said = output === undefined ? "" : `: ${printable(output.replaceAll(/\s+/g, " "))}`;
+  return `  check ${name}: ${status}${from}${said}\n`;
 }
 
 /** Puts the phase into words for people, who would take "dead" for a failure. */

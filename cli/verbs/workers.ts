@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import type { WorkerState, WorkerStatus, WorkerSummary } from "../../client/types.ts";
 import { inUse } from "../../src/shared/cloud/in-use.ts";
 import { money } from "../../src/shared/cloud/money.ts";
+import { engineText } from "../../src/shared/containers/engine-text.ts";
 import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { because } from "../../src/shared/words.ts";
@@ -13,7 +14,7 @@ import { listText } from "../list.ts";
 import { words } from "../options.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
 import { workerStateText } from "../terminal/pool-text.ts";
-import { asJson, elapsed, fields, printable } from "../terminal/text.ts";
+import { asJson, elapsed, fields, printable, table } from "../terminal/text.ts";
 
 interface WorkersFlags {
   pool?: string;
@@ -112,6 +113,8 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
     ["Last report", worker.lastReportAt === null ? "" : `${elapsed(worker.lastReportAt, now)} ago`],
     ["Lease until", worker.leaseUntil ?? ""],
     ["Boot probe", probeLine(worker.bootProbe)],
+    ["Containers", engineText(worker.engine) ?? ""],
+    ["GPU fault", worker.devicesFault ?? ""],
   ];
   const events = worker.events.map(
     ({ at, type, message }) => `  ${at}  ${printable(`${type}: ${message}`)}\n`,
@@ -119,14 +122,33 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
   const boot = (worker.boot ?? []).map(({ at, step, text }) => `  ${at}  ${printable(`${step}: ${text}`)}\n`);
   const part = (name: string, lines: string[]) =>
     lines.length === 0 ? "" : `\n${bold(name)}\n${lines.join("")}`;
-  return fields(top, bold) + part("Boot", boot) + part("Events", events);
+  const devices = part("GPUs", deviceLines(worker));
+  return fields(top, bold) + devices + part("Boot", boot) + part("Events", events);
 }
 
 /** What its runs have reserved; empty if that is unknown. */
 function useText(worker: WorkerStatus): string {
-  const [cpus, memory] = inUse(worker);
-  if (cpus === undefined || memory === undefined) return "";
-  return `${cpus.usedText} of ${cpus.ofText} CPUs, ${memory.usedText} of ${memory.ofText} memory`;
+  const names = { vCPUs: "CPUs", Memory: "memory", GPUs: "GPUs" };
+  return inUse(worker)
+    .map(({ name, usedText, ofText }) => `${usedText} of ${ofText} ${names[name]}`)
+    .join(", ");
+}
+
+/** A line for each GPU: what it is, and who has it. */
+function deviceLines({ devices = [] }: WorkerStatus): string[] {
+  if (devices.length === 0) return [];
+  const rows = devices.map(({ id, vendor, model, memoryBytes, driver, healthy, attempt }) => [
+    `  ${id}`,
+    vendor,
+    model,
+    memoryBytes === 0 ? "-" : formatSize(memoryBytes),
+    driver || "-",
+    attempt ?? (healthy ? "free" : ""),
+    healthy ? "" : "cannot be used",
+  ]);
+  return [
+    table(["  ID", "VENDOR", "MODEL", "MEMORY", "DRIVER", "HAS IT", ""], rows, Number.POSITIVE_INFINITY),
+  ];
 }
 
 /** Further machines with the worker's name; empty if there are none. */

@@ -71,14 +71,15 @@ export function newRunId(): string {
 /** What `line` asks for. `attempt`: the end of its id; absent: the latest. */
 type LineOptions = CallOptions & { attempt?: string; offset?: number; line?: number };
 
+/** What a read of a run waits for with `waitMs`, and what it has besides. */
+type GetOptions = CallOptions & { until?: StateFilter; healthy?: boolean; boot?: boolean };
+
 /** One run (api.md#one-run). Each call rejects with `ApiError` or `UnreachableError`. */
 export function singleRunsOf(target: Target) {
-  const get = (
-    run: string,
-    { until, boot, ...options }: CallOptions & { until?: StateFilter; boot?: boolean } = {},
-  ) => {
+  const get = (run: string, { until, healthy, boot, ...options }: GetOptions = {}) => {
     const include = boot ? ("boot" as const) : undefined;
-    const query = { state: until === undefined ? undefined : [until], include };
+    const health = healthy ? ("healthy" as const) : undefined;
+    const query = { state: until === undefined ? undefined : [until], health, include };
     return ask(target, "getRun", { path: { id: run }, query }, options);
   };
   const events = (run: string, { after, ...options }: CallOptions & { after?: number } = {}) =>
@@ -86,8 +87,8 @@ export function singleRunsOf(target: Target) {
 
   return {
     /**
-     * The full status of a run. With `waitMs`, waits at most that long for a state that `until` selects. With
-     * `boot`, also says how its machine became ready.
+     * The full status of a run. With `waitMs`, waits at most that long for a state that `until` selects or,
+     * with `healthy`, until all its checks pass. With `boot`, also says how its machine became ready.
      */
     get,
 
@@ -96,6 +97,16 @@ export function singleRunsOf(target: Target) {
       untilDone(options, async () => {
         const status = await get(run, { ...options, waitMs: WAIT_STEP_MS, until: "done" });
         return hasEnded(status) ? status : undefined;
+      }),
+
+    /**
+     * Waits until all checks of the run pass, however long that takes. Resolves without `health` if it has
+     * ended, or has no checks.
+     */
+    waitHealthy: (run: string, options: Omit<CallOptions, "waitMs"> = {}): Promise<RunStatus> =>
+      untilDone(options, async () => {
+        const status = await get(run, { ...options, waitMs: WAIT_STEP_MS, healthy: true });
+        return status.health === undefined || status.health === "healthy" ? status : undefined;
       }),
 
     /** Deletes an ended run with its logs. With `force`, first ends the run by force. */

@@ -47,6 +47,10 @@ export function launch(
         DROVER_RESOURCES: JSON.stringify(request.resources),
         DROVER_BOOT_ID: randomUUID(),
         DROVER_AWAKE_FILE: awakeFile,
+        // The hosts share this machine: a plug-in can tell them apart, and `nvidia-smi` is not asked.
+        DROVER_DEVICES_PLUGIN: process.env.DROVER_DEVICES_PLUGIN,
+        // Absent: the agent looks for podman's socket, and for Docker's (containers.md#engines).
+        DROVER_ENGINE: process.env.DROVER_ENGINE,
         // The tests set this to have each step checked (shell.md#assertions).
         DROVER_CHECK_EVERY: process.env.DROVER_CHECK_EVERY,
       },

@@ -204,8 +204,15 @@ export interface WorkerUpsert {
   resources: Resources | null;
   /** For a provider's machine: the bytes of memory that its host has measured, once the machine is ready. */
   measuredMemory: number | null;
+  /** Its usable devices, once the machine is ready. Absent: its host names none (devices.md#capacity). */
+  gpus?: UsableGpus | undefined;
   /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
   protocol: number;
+  /**
+   * Why its host takes no containers, and whether that is so for all machines like it. Absent: it takes some,
+   * or has not reported (containers.md#engines).
+   */
+  noEngine?: { why: string; lasts: boolean };
   /** What its machine costs now. Null: its provider lists no price, and the configured price applies. */
   listedPrice: ListedPrice | null;
   /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
@@ -228,6 +235,16 @@ export interface WorkerUpsert {
   clockSkewMs: Millis;
   /** As in `RunUpsert`. */
   audit?: OwedEntry[];
+}
+/** GPUs of a host: how many, and which kinds are among them. */
+export interface Gpus {
+  count: number;
+  kinds: { vendor: string; model: string; memoryBytes: number }[];
+}
+
+/** GPUs that a host can use. `listed`: all that it has, also those that cannot be used. Absent: no others. */
+export interface UsableGpus extends Gpus {
+  listed?: Gpus;
 }
 /** A call that a worker makes to its provider. */
 export type CloudCall = "create" | "destroy" | "find";

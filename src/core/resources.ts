@@ -13,6 +13,11 @@ export function usableMemory(advertised: number, measured = Number.POSITIVE_INFI
   return Math.min(Math.floor((advertised * USABLE_PERCENT) / 100), measured);
 }
 
+/** The resources with at most so many GPUs; undefined: as many as there are. */
+export function withGpus(resources: Resources, most: number | undefined): Resources {
+  return most === undefined || most >= resources.gpus ? resources : { ...resources, gpus: most };
+}
+
 /**
  * The part of `total` that `used` leaves free. All runs that ask for no vCPU share one vCPU (pool.md#fit).
  * `measured`: bytes of memory that the host measured, if known.

@@ -1,9 +1,19 @@
 // What does the spec of a run mean, once defaults and inherited fields are filled in?
 import type { Resources } from "../schema/common.ts";
 import type { InstanceType } from "../schema/pool.ts";
+import type {
+  CheckInput,
+  CheckProbe,
+  CheckRestart,
+  CheckRestartInput,
+  CheckSpec,
+} from "../schema/run/checks.ts";
+import type { Container, ContainerNeeds } from "../schema/run/container.ts";
 import type { RunSpec, TaskSpec } from "../schema/run/run.ts";
 import type { FakeScript, TaskInput } from "../schema/run/task.ts";
 import { addVcpus } from "../shared/cloud/vcpus.ts";
+import { containerOf } from "../shared/containers/container-of.ts";
+import { REGISTRY_SECRET } from "../shared/containers/registry-secret.ts";
 import { durationMs } from "../shared/duration.ts";
 import type { Millis } from "../shared/machine.ts";
 import {
@@ -82,8 +92,8 @@ function readGroup(spec: RunSpec): Group {
   };
 }
 
-function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
-  return spec.tasks ?? [{ name: "main", argv: spec.argv ?? [] }];
+function tasksIn({ tasks, argv, checks, checkRestart }: RunSpec): TaskInput[] {
+  return tasks ?? [{ name: "main", ...(argv === undefined ? {} : { argv }), checks, checkRestart }];
 }
 
 /**
@@ -97,10 +107,12 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
   const snapshot = task.snapshot ?? spec.snapshot;
   const stdin = task.stdin ?? spec.stdin;
   const identity = task.identity ?? spec.identity ?? false;
-  const secrets = { ...spec.secrets, ...task.secrets };
+  const container = containerOf(spec, task);
+  const secrets = { ...spec.secrets, ...task.secrets, ...registrySecret(container) };
   return {
     name: task.name,
-    argv: task.argv,
+    argv: task.argv ?? [],
+    ...(container === undefined ? {} : { container }),
     env: { ...arrayEnvironment(spec), ...spec.env, ...task.env },
     meta: { ...spec.meta, ...task.meta },
     ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
@@ -119,7 +131,59 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
     ...(identity ? { identity } : {}),
     ...(spec.keep === undefined ? {} : { keep: true as const }),
     ...(task.driver === "fake" ? { fake: fakeScript(task.fake) } : {}),
+    ...(task.checks === undefined ? {} : { checks: task.checks.map(checkSpec) }),
+    ...(task.checkRestart === undefined ? {} : { checkRestart: checkRestart(task.checkRestart) }),
   };
+}
+
+/** The credentials for the registry are sealed for the host like the secrets of the task. */
+function registrySecret(container: Container | undefined): NonNullable<TaskSpec["secrets"]> {
+  return container?.auth === undefined ? {} : { [REGISTRY_SECRET]: { secret: container.auth, as: "file" } };
+}
+
+/** What the containers of a run need that only some pools allow. Undefined: it has no containers. */
+export function containerNeedsOf(spec: RunSpec): ContainerNeeds | undefined {
+  const containers = tasksOf(spec).flatMap(({ container }) => container ?? []);
+  if (containers.length === 0) return undefined;
+  const all = (list: (one: Container) => string[]) => {
+    const texts = [...new Set(containers.flatMap(list))];
+    return texts.length === 0 ? undefined : texts;
+  };
+  const any = (has: (one: Container) => boolean | undefined) => (containers.some(has) ? true : undefined);
+  const needs = {
+    binds: all(({ binds = [] }) => binds.map(({ source }) => source)),
+    devices: all(({ devices = [] }) => devices),
+    capabilities: all(({ addCapabilities = [] }) => addCapabilities),
+    privileged: any(({ privileged }) => privileged),
+    hostNetwork: any(({ network }) => network === "host"),
+    mayGainPrivileges: any(({ mayGainPrivileges }) => mayGainPrivileges),
+  };
+  return Object.fromEntries(Object.entries(needs).filter(([, need]) => need !== undefined));
+}
+
+function checkSpec({ name, http, tcp, command, ...check }: CheckInput): CheckSpec {
+  return {
+    name,
+    probe: probeOf({ http, tcp, command }),
+    intervalMs: durationMs(check.interval),
+    timeoutMs: durationMs(check.timeout),
+    passAfter: check.passAfter,
+    failAfter: check.failAfter,
+    startPeriodMs: durationMs(check.startPeriod),
+  };
+}
+
+/** The schema lets no check pass without exactly one of them. */
+function probeOf({ http, tcp, command }: Pick<CheckInput, "http" | "tcp" | "command">): CheckProbe {
+  if (http !== undefined) {
+    const { headers, ...request } = http;
+    return { http: { ...request, ...(headers === undefined ? {} : { headers }) } };
+  }
+  return tcp === undefined ? { command: { argv: command?.argv ?? [] } } : { tcp };
+}
+
+function checkRestart({ limit, grace, ignoreWarnings }: CheckRestartInput): CheckRestart {
+  return { limit, graceMs: durationMs(grace), ignoreWarnings };
 }
 
 /** The default script ends at once with exit code 0. */
@@ -186,5 +250,6 @@ export function tasksOf(spec: RunSpec): TaskSpec[] {
 export function commandOf(spec: RunSpec): string {
   const { tasks } = groupOf(spec);
   const shown = tasks.find((task) => task.leader) ?? tasks.find((task) => task.hook === "main");
-  return (shown?.spec.argv ?? []).join(" ");
+  const { argv = [], container } = shown?.spec ?? {};
+  return argv.length === 0 && container !== undefined ? `(${container.image})` : argv.join(" ");
 }

@@ -19,7 +19,7 @@ import { whyRefused } from "../core/allocation/user/requests.ts";
 import { type TunnelPlace, tunnelPlace } from "../core/allocation/user/tunnels.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
 import type { Answer, Message } from "../core/inbox.ts";
-import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
+import type { RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import type { AllocationStub, Env } from "./env.ts";
@@ -29,7 +29,7 @@ import { countViolations, peersOf } from "./messages/stubs.ts";
 import { bootOfRun, explainRun, hasEvents, statsOfRun } from "./reads/allocation-reads.ts";
 import { existing, isReleased, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
 import { LogReads } from "./reads/log-reads.ts";
-import type { AllocationApi, RequestAnswer, SubmitRequest, UpdateRequest } from "./rpc.ts";
+import type { AllocationApi, RequestAnswer, SubmitRequest, UpdateRequest, WaitedFor } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { acknowledged, until } from "./waiting.ts";
@@ -114,11 +114,11 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return { ...this.#status(run), ...(boot ? { boot: await bootOfRun(run, peersOf(this.env)) } : {}) };
   }
 
-  async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
+  async wait(states: WaitedFor, waitMs: number): Promise<RunStatus> {
     return this.#status(await this.#once((state) => isSettled(state, states), waitMs));
   }
 
-  async summary(states: RunState[] = [], waitMs = 0): Promise<RunSummary> {
+  async summary(states: WaitedFor = [], waitMs = 0): Promise<RunSummary> {
     return summaryOf(await this.#once((state) => isSettled(state, states), waitMs), this.#shell.now());
   }
 

@@ -77,6 +77,9 @@ export interface RequestAnswer {
 }
 
 /** The methods of an allocation for the edge. */
+/** What a wait for one run is for: one of these states, or that all its checks pass. */
+export type WaitedFor = RunState[] | "healthy";
+
 export interface AllocationApi {
   /**
    * Stores the run and its pool row, then answers. Codes: the pool's refusals, `run_exists`,
@@ -87,10 +90,11 @@ export interface AllocationApi {
   read(include?: { boot?: boolean }): Promise<RunStatus>;
   /**
    * Answers when the run is in one of `states`, when it can no longer reach any of them, or after `waitMs`.
+   * `healthy`: when all its checks pass, when it has none or has ended (health.md#wait), or after `waitMs`.
    */
-  wait(states: RunState[], waitMs: number): Promise<RunStatus>;
+  wait(states: WaitedFor, waitMs: number): Promise<RunStatus>;
   /** The run as lists show it. With `states`, the call waits like `wait`. */
-  summary(states?: RunState[], waitMs?: number): Promise<RunSummary>;
+  summary(states?: WaitedFor, waitMs?: number): Promise<RunSummary>;
   /** `waitMs`: how long the answer waits for the end. */
   abort(request: Abort & Caused & { waitMs: number }): Promise<RunStatus>;
   /** Ends the hold of a kept run. `waitMs`: how long the answer waits for that. */

@@ -174,17 +174,29 @@ function dataLength(piece: LogPiece | undefined): number {
 /** An earlier report of attempts, with ages that are greater by `ms`. */
 export function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
   if (ms <= 0) return attempts;
-  return attempts.map(({ startedAgoMs, endedAgoMs, ...rest }) => ({
+  return attempts.map(({ startedAgoMs, endedAgoMs, checks, unhealthy, ...rest }) => ({
     ...rest,
     ...(startedAgoMs === undefined ? {} : { startedAgoMs: startedAgoMs + ms }),
     ...(endedAgoMs === undefined ? {} : { endedAgoMs: endedAgoMs + ms }),
+    ...(checks === undefined
+      ? {}
+      : { checks: checks.map((one) => ({ ...one, sinceAgoMs: one.sinceAgoMs + ms })) }),
+    ...(unhealthy === undefined ? {} : { unhealthy: { ...unhealthy, agoMs: unhealthy.agoMs + ms } }),
   }));
+}
+
+/** How much of what a host says that it does is kept and shown. */
+const MAX_DOING_CHARS = 200;
+
+/** The part of `doing` that counts. */
+export function shownDoing(doing: string): string {
+  return doing.slice(0, MAX_DOING_CHARS);
 }
 
 /** A text that is equal for two reports with the same content. It omits ages, which always change. */
 export function fingerprintOf(attempts: Report["attempts"]): string {
   return attempts
-    .map(({ id, state, kill, log, saved, hold }) => {
+    .map(({ id, state, kill, log, saved, hold, checks, doing = "", image = "" }) => {
       const streams = [log?.stdout, log?.stderr].map(
         (one) => `${one?.from}+${one?.data?.length}/${one?.size}`,
       );
@@ -195,6 +207,11 @@ export function fingerprintOf(attempts: Report["attempts"]): string {
         ...streams,
         saved === undefined ? "" : "saved",
         hold ?? "",
+        ...(checks ?? []).map(
+          ({ name, status, output = "" }) => `${name}=${status}${output === "" ? "" : "!"}`,
+        ),
+        image,
+        shownDoing(doing),
       ];
       return words.join(" ");
     })

@@ -1,7 +1,7 @@
 // The routes of secrets: set, list, remove (secrets.md#api). No route shows a value.
 import { z } from "zod";
 import { SecretList, SecretValue, StoredSecret } from "../schema/access/secret.ts";
-import { SecretName } from "../schema/run/task.ts";
+import { SecretName } from "../schema/run/secret-name.ts";
 import { keyOf, keyOfText } from "../signing/mac.ts";
 import { namedBy } from "./access/caller.ts";
 import type { EdgeApp } from "./edge.ts";

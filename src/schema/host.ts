@@ -1,20 +1,22 @@
 // The messages between hosts and the control plane (host-protocol.md).
 import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
+import { CHECK_NAME_PATTERN, MAX_CHECK_OUTPUT_CHARS, MAX_CHECKS } from "../shared/health/words.ts";
 import { MAX_TEXT_CHARS } from "../shared/limits.ts";
 
 export type { StreamName } from "../shared/attempt-id.ts";
+export { HostEngine, MAX_HOST_NUMBER, Means } from "./pool/means.ts";
 
 import type { TunnelKind } from "../shared/tunnel/frames.ts";
 
 import { Name, SnapshotId } from "./common.ts";
+import { MAX_HOST_NUMBER, Means } from "./pool/means.ts";
 import { LogStamps } from "./run/arrivals.ts";
+import { CheckWord } from "./run/checks.ts";
+import { DeviceIds, HostDevices } from "./run/devices.ts";
 import { Peaks } from "./run/peaks.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
 import { StartErrorCode } from "./run/task.ts";
-
-/** The highest revision, report number or protocol that a host may send. Numbers up to 2 ** 53 stay exact. */
-export const MAX_HOST_NUMBER = 2 ** 48;
 
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
 
@@ -133,6 +135,15 @@ const Outcome = z.union([
 ]);
 export type OutputsOutcome = z.infer<typeof Outcome>;
 
+/** One check of an attempt (health.md#report). */
+export const CheckReport = z.object({
+  name: z.string().regex(CHECK_NAME_PATTERN),
+  status: CheckWord,
+  sinceAgoMs: z.number().min(0),
+  output: z.string().max(MAX_CHECK_OUTPUT_CHARS).optional().describe("what led to the status, if it is bad"),
+});
+export type CheckReport = z.infer<typeof CheckReport>;
+
 /**
  * One attempt as the host sees it. `exited`: the exit is known and the process tree is empty. `uploading`:
  * as `exited`, but the host is still collecting the outputs. `gone`: the process tree is empty, and the exit
@@ -149,8 +160,20 @@ export const AttemptReport = z.object({
     .boolean()
     .optional()
     .describe("the attempt must not be started yet (`startInMs`), and nothing of it exists here"),
+  doing: z.string().max(512).optional().describe("before its start: what the host does for it, in words"),
+  image: z.string().max(512).optional().describe("the image of its container, by its digest"),
   timedOut: z.boolean().optional().describe("the host stopped it at its time limit"),
   stopped: HostStop.optional(),
+  checks: z.array(CheckReport).max(MAX_CHECKS).optional().describe("its checks; absent: none has begun"),
+  unhealthy: z
+    .object({
+      check: z.string().regex(CHECK_NAME_PATTERN),
+      failures: z.int().min(1),
+      output: z.string().max(MAX_CHECK_OUTPUT_CHARS),
+      agoMs: z.number().min(0),
+    })
+    .optional()
+    .describe("the host stopped it, because this check has failed too often in a row"),
   secretsOnDisk: z
     .boolean()
     .optional()
@@ -179,26 +202,11 @@ export const AttemptReport = z.object({
       by: z.enum(["cgroup", "processes"]),
     })
     .optional(),
+  devices: DeviceIds.optional().describe("the ids of the devices that it was given; absent: none"),
   peaks: Peaks.optional().describe("once no process of it is left: the most that it has used"),
   log: z.object({ stdout: LogPiece, stderr: LogPiece }).partial().optional(),
 });
 export type AttemptReport = z.infer<typeof AttemptReport>;
-
-/**
- * What the host guarantees for kills and limits. With `cgroup` nothing escapes a kill. With `processes` the
- * kill is best effort: it ends the processes that the host finds by descent, session and environment.
- * `limits`: the limits that the host can enforce.
- */
-export const Means = z.object({
-  kill: z.enum(["cgroup", "processes"]),
-  limits: z.array(z.enum(["memory", "pids", "cpu"])),
-  protocol: z
-    .int()
-    .min(0)
-    .max(MAX_HOST_NUMBER)
-    .describe("the protocol that the host speaks: 0 takes commands only, 1 is the agent of 0.1.0"),
-});
-export type Means = z.infer<typeof Means>;
 
 /** Resource usage: processor time so far, processors used recently, current memory and processes. */
 export const Sample = z
@@ -259,6 +267,9 @@ export const Report = z.object({
     .max(1_000)
     .optional()
     .describe("ended placements of sticky runs whose data is kept here; absent: none"),
+  devices: HostDevices.optional().describe(
+    "in a full report: the machine's devices; absent: nothing there names devices",
+  ),
   resources: HostResources.optional(),
   means: Means.optional(),
   usage: Usage.optional(),

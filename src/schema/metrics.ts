@@ -14,6 +14,7 @@ interface Metric {
 export const METRICS = {
   drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },
   drover_runs: { kind: "gauge", help: "Runs that have not ended, by state." },
+  drover_checks: { kind: "gauge", help: "Checks of tasks of runs that have not ended, by status." },
   drover_runs_starting: { kind: "gauge", help: "Placed runs that have not started." },
   drover_queue_runs: {
     kind: "gauge",
@@ -26,6 +27,7 @@ export const METRICS = {
   drover_instances: { kind: "gauge", help: "Machines that may exist, by category and instance type." },
   drover_instances_vcpus: { kind: "gauge", help: "Processors of machines that may exist, by category." },
   drover_instances_memory_bytes: { kind: "gauge", help: "Memory of machines that may exist, by category." },
+  drover_instances_gpus: { kind: "gauge", help: "GPUs of machines that may exist, by category." },
   drover_instances_price: { kind: "gauge", help: "Hourly cost of machines that may exist, by category." },
   drover_instances_unpriced: { kind: "gauge", help: "Machines whose price is not known." },
   drover_instances_max: { kind: "gauge", help: "The most machines that the pool may have." },
@@ -36,6 +38,7 @@ export const METRICS = {
   drover_allocated_vcpus: { kind: "gauge", help: "Processors that placed runs have asked for." },
   drover_allocated_memory_bytes: { kind: "gauge", help: "Memory that placed runs have asked for." },
   drover_allocated_disk_bytes: { kind: "gauge", help: "Disk that placed runs have asked for." },
+  drover_allocated_gpus: { kind: "gauge", help: "GPUs that placed runs have asked for." },
   drover_hold_offs: { kind: "gauge", help: "Hold-offs in force, by cause; `quota`: a quota is reached." },
   drover_cloud_list_failing: { kind: "gauge", help: "Whether the provider's latest listing has failed." },
   drover_runs_ended_total: { kind: "counter", help: "Runs that have ended, by state." },

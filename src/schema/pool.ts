@@ -3,6 +3,7 @@ import { z } from "zod";
 import { MAX_POOL_TAGS } from "../shared/limits.ts";
 import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, Size } from "./common.ts";
+import { HostEngine } from "./host.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
 import { ProviderConfig, PutProvider, ShownProvider } from "./pool/provider-config.ts";
 import { PoolProjects, ProjectUse } from "./pool/quota.ts";
@@ -10,6 +11,8 @@ import { PoolProbe, PoolRetention, Timeouts } from "./pool/times.ts";
 import { addContradictions, type Ruled } from "./pool-rules.ts";
 import { FAILURE_CLASSES } from "./provider.ts";
 import { BootStep } from "./run/boot.ts";
+import { AllowedContainers } from "./run/container.ts";
+import { WorkerDevice } from "./run/devices.ts";
 import { Arch, Gpu } from "./run/machine-asks.ts";
 import { ServiceStatus } from "./run/run.ts";
 
@@ -84,6 +87,9 @@ const Fields = z.strictObject({
   maxQueue: z.int().min(1).max(1_000_000).default(10_000),
   allowHostPaths: z.boolean().default(false),
   allowFakeDriver: z.boolean().default(false),
+  allowContainers: AllowedContainers.optional().describe(
+    "what containers may have that lowers the wall between them and the machine; absent: nothing",
+  ),
   allowRunsWithoutGpus: z
     .boolean()
     .default(false)
@@ -327,6 +333,11 @@ export const WorkerStatus = ListedWorker.omit({ project: true, protocol: true })
     prices: z
       .array(z.object({ price: z.number(), since: InstantText }))
       .describe("each price per hour that its provider has named, latest last"),
+    devices: z
+      .array(WorkerDevice)
+      .optional()
+      .describe("its GPUs, as its host reports them, and who has them; absent: its host names none"),
+    devicesFault: z.string().optional().describe("why its host does not know its GPUs; absent: it does"),
     boot: z
       .array(BootStep)
       .optional()
@@ -350,6 +361,9 @@ export const WorkerStatus = ListedWorker.omit({ project: true, protocol: true })
     stale: z
       .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
       .describe("runs that have ended on this worker but left something behind"),
+    engine: HostEngine.optional().describe(
+      "the container engine of its machine; absent: it has reported none",
+    ),
     createdAt: InstantText.nullable(),
     joinedAt: InstantText.nullable(),
     lastReportAt: InstantText.nullable(),

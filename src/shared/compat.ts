@@ -26,6 +26,12 @@ export const PROTOCOLS: readonly Compatibility[] = [
     until: null,
     why: "a host keeps its agent when the control plane is replaced",
   },
+  {
+    what: "runs the checks of tasks, and tasks in containers where the machine has an engine for them",
+    since: "0.1.0",
+    until: null,
+    why: "an older agent would run a container's command on the machine itself, and no check at all",
+  },
 ];
 
 /**
@@ -46,7 +52,7 @@ export const PROTOCOL = PROTOCOLS.length - 1;
  * `umask` with every command. If it were listed, hosts that are shell scripts would get none of these
  * commands.
  */
-export const AGENT_FIELDS = [
+const AGENT_FIELDS = [
   "artifacts",
   "compat",
   "fake",
@@ -59,9 +65,20 @@ export const AGENT_FIELDS = [
   "user",
 ] as const;
 
+/** The protocol from which on a host knows these fields, and says whether it has a container engine. */
+export const SECOND_PROTOCOL = 2;
+const SECOND_FIELDS = ["checks", "container"] as const;
+
+/** All fields of a task that an agent is needed for, of whichever protocol. */
+export const FIELDS_OF_HOSTS = [...AGENT_FIELDS, ...SECOND_FIELDS] as const;
+
+type FieldOfHosts = (typeof FIELDS_OF_HOSTS)[number];
+
 /** The lowest protocol that a host must speak to run these tasks (compat.md#hosts). */
-export function protocolOf(tasks: Partial<Record<(typeof AGENT_FIELDS)[number], unknown>>[]): number {
-  return AGENT_FIELDS.some((field) => tasks.some((task) => task[field] !== undefined)) ? 1 : 0;
+export function protocolOf(tasks: Partial<Record<FieldOfHosts, unknown>>[]): number {
+  const has = (field: FieldOfHosts) => tasks.some((task) => task[field] !== undefined);
+  if (SECOND_FIELDS.some(has)) return SECOND_PROTOCOL;
+  return AGENT_FIELDS.some(has) ? 1 : 0;
 }
 
 /**

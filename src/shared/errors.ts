@@ -60,6 +60,7 @@ export const STATUS_OF_CODE = {
   digest_mismatch: 422,
   host_paths_not_allowed: 422,
   fake_driver_not_allowed: 422,
+  container_not_allowed: 422,
   secrets_too_large: 422,
   busy: 429,
   too_many_requests: 429,
@@ -137,6 +138,10 @@ export const START_ERROR_CODES = [
   "artifact_failed",
   "snapshot_failed",
   "secrets_failed",
+  "image_missing",
+  "image_denied",
+  "image_failed",
+  "engine_failed",
   "start_failed",
 ] as const;
 
@@ -145,6 +150,7 @@ export const FAILURE_CODES = [
   ...START_ERROR_CODES,
   "outputs_failed",
   "task_failed",
+  "check_failed",
   "queue_timeout",
   "predecessor_failed",
   "machine_lost",
@@ -160,7 +166,10 @@ const FAULTS_OF_COMMANDS: readonly FailureCode[] = [
   "directory_not_found",
   "arguments_too_long",
   "user_not_found",
+  "image_missing",
+  "image_denied",
   "task_failed",
+  "check_failed",
 ];
 
 /** Whether a failure is the fault of the command or of the infrastructure (api.md#blame). */

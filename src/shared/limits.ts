@@ -45,6 +45,8 @@ export const MAX_RUN_SECRET_BYTES = 256 * 1024;
 /** How many secrets one task can have, and how many this Drover. */
 export const MAX_TASK_SECRETS = 32;
 export const MAX_SECRETS = 1_000;
+/** How many environment variables one container can have. More of them fill the memory of its engine. */
+export const MAX_CONTAINER_VARIABLES = 1_000;
 /** How many bytes the values of all secrets of this Drover can have: the registry has them in its memory. */
 export const MAX_SECRETS_BYTES = 16 * 1024 * 1024;
 /** A shorter value is not masked in output, since it would mask ordinary words (redaction.md#needles). */
@@ -57,6 +59,11 @@ export const ACKNOWLEDGE_MS = 5_000;
 export const TOMBSTONE_MS = 30 * 24 * 3_600_000;
 /** How many characters of a text from outside are stored: an error, a reason, the output of a probe. */
 export const MAX_TEXT_CHARS = 4_096;
+
+/** How many devices of a host are known (devices.md#what). No type and no run has more GPUs. */
+export const MAX_DEVICES = 64;
+/** The longest id, vendor, model or driver of a device, in characters. */
+export const MAX_DEVICE_WORD_CHARS = 128;
 
 /** How many events are kept with a run (decisions/runs.md#events-kept). */
 export const MAX_RUN_EVENTS = 1_000;

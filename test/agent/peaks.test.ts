@@ -101,7 +101,7 @@ describe("a keeper without cgroups", () => {
   const keeper = () =>
     new PeakKeeper({
       store: {
-        dirsOf: () => ({ root: dir, stdout: "", stderr: "", stamps: "", exit: "" }),
+        dirsOf: () => ({ root: dir, stdout: "", stderr: "", stamps: "", exit: "", container: "" }),
       },
       allocs: {
         of: () => ({ local: join(dir, "local"), tmp: "", alloc: "", secrets: "", private: "" }),

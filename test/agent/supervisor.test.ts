@@ -129,16 +129,18 @@ beforeEach(() => {
     allocs,
     sticky: new StickyData(allocs),
     prestart: { prepare: async () => ({}) },
+    devices: { look: async () => ({ kind: "none" }) },
     drivers: (ended) => {
       tellEnd = ended;
-      return { fake, exec };
+      // It knows none of these attempts.
+      return { fake, container: new NotingDriver("container", []), exec };
     },
     snapshots: () => snapshots,
     stateDir: dir,
     instance: undefined,
     now: () => Math.round(performance.now()),
     escapes: true,
-    replaceAgent: async () => undefined,
+    replaceAgent: async () => ({ type: "tick" }),
     clockErrorMs: () => 0,
     noticeCommand: undefined,
     secrets: {

@@ -118,3 +118,19 @@ test("P35: drover stats of an ended run shows its peaks, and a dash for what was
       "db    ended  -         -     -            -\n",
   );
 });
+
+test("drover stats and drover status name the GPUs of attempts (devices.md#report)", async () => {
+  const exit = { code: 0, signal: null, oomKilled: false, message: "" };
+  const attempt = { id: "r1/main/1.1", state: "exited", startedAt: null, finishedAt: null, exit } as const;
+  const attempts = [{ ...attempt, devices: ["g0", "g1"] }];
+  bench.plane.ends = { state: "complete", exitCode: 0, tasks: [taskOf({ phase: "dead", attempts })] };
+  await run("--quiet");
+  expect((await bench.run(["status", "r1"])).stdout.toString()).toContain(
+    "attempt r1/main/1.1: exited with exit code 0\n    GPUs: g0 g1\n",
+  );
+  const usage = { cpuMs: 1_000, memoryBytes: MIB, pids: 1 };
+  const main = { name: "main", state: "running", attempt: attempt.id, devices: ["g0", "g1"], usage };
+  const stats = { run: "r1", at: null, tasks: [main], total: usage };
+  bench.plane.on("GET", /stats$/, (_seen, res) => json(res, 200, stats), 1);
+  expect((await bench.run(["stats", "r1"])).stdout.toString()).toMatch(/\n\nGPUs of main: g0 g1\n$/);
+});

@@ -55,6 +55,22 @@ test("it shows the pool, what runs, what waits and why, and the machines (cli.md
   ]);
 });
 
+test("a pool with GPUs has a column for them (devices.md#report)", () => {
+  const room = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 1 };
+  const look = lookOf({
+    workers: [
+      worker("w-1", { resources: { ...room, gpus: 2 }, used: { ...room, gpus: 1 } }),
+      worker("w-2", { resources: { ...room, gpus: 0 }, used: { ...room, gpus: 0 } }),
+    ],
+  });
+  const lines = picture(look, { now: NOW }, ENDLESS).filter((line) => /WORKERS|w-\d/.test(line));
+  expect(lines).toEqual([
+    expect.stringMatching(/ MEMORY +GPUS +PRICE /),
+    expect.stringMatching(/8GiB +██░░ 1\/2 +\d/),
+    expect.stringMatching(/8GiB {4,}\d/),
+  ]);
+});
+
 test.each([
   ["default", "No runs. To submit one: drover run -- uname -a"],
   ["gpu", "No runs. To submit one: drover run --pool gpu -- uname -a"],

@@ -204,6 +204,39 @@ test("workers lists them, and shows one whole", async () => {
   expect(JSON.parse((await bench.run(["workers", "w-1", "--json"])).stdout.toString())).toEqual(worker);
 });
 
+// devices.md#report
+test("workers shows the GPUs of one, and who has each", async () => {
+  const t4 = { vendor: "nvidia", model: "Tesla T4", memoryBytes: 2 ** 34, driver: "550" };
+  const machine: WorkerStatus = {
+    ...worker,
+    resources: { ...worker.resources, gpus: 2 },
+    used: { ...worker.resources, gpus: 1 },
+    devices: [
+      { id: "g0", ...t4, healthy: true, attempt: "r1/main/1.1" },
+      { id: "g1", ...t4, driver: "", memoryBytes: 0, healthy: true, attempt: null },
+      { id: "g2", ...t4, healthy: false, attempt: null },
+    ],
+  };
+  bench.plane.on("GET", /^\/v1\/workers\/w-1$/, (_seen, res) => json(res, 200, machine));
+  const shown = (await bench.run(["workers", "w-1"])).stdout.toString();
+  expect(shown).toMatch(/^In use +4 of 4 CPUs, 2GiB of 2GiB memory, 1 of 2 GPUs$/m);
+  expect(shown).toContain(
+    "GPUs\n" +
+      "  ID  VENDOR  MODEL     MEMORY  DRIVER  HAS IT\n" +
+      "  g0  nvidia  Tesla T4  16GiB   550     r1/main/1.1\n" +
+      "  g1  nvidia  Tesla T4  -       -       free\n" +
+      "  g2  nvidia  Tesla T4  16GiB   550                  cannot be used\n",
+  );
+});
+
+test("workers says why a host does not know its GPUs (devices.md#report)", async () => {
+  const machine = { ...worker, devices: [], devicesFault: "/opt/gpus: it has printed nothing" };
+  bench.plane.on("GET", /^\/v1\/workers\/w-1$/, (_seen, res) => json(res, 200, machine));
+  const shown = (await bench.run(["workers", "w-1"])).stdout.toString();
+  expect(shown).toMatch(/^GPU fault +\/opt\/gpus: it has printed nothing$/m);
+  expect(shown).not.toMatch(/^GPUs$/m);
+});
+
 test("A6 M04-last: workers shows since when one is idle, and what it did last", async () => {
   const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
   const idle = {

@@ -10,6 +10,7 @@ import { registryMachine } from "../../src/core/registry/machine.ts";
 import type { RegistryRecord } from "../../src/core/registry/pools.ts";
 import { ordersFor } from "../../src/core/worker/host/report.ts";
 import type { ExistingWorker, PlacementRow, WorkerRecord } from "../../src/core/worker/state.ts";
+import { Container } from "../../src/schema/run/container.ts";
 import { busyHost, EXIT, ID, idleHost, run as runOrder } from "../agent/core/drive.ts";
 import * as runs from "../core/support/allocation.ts";
 import { GroupStory, poststop, prestart, task } from "../core/support/group.ts";
@@ -38,6 +39,23 @@ export interface StoredHost {
 }
 
 const MEANS = { kill: "cgroup" as const, limits: ["memory" as const], protocol: 1 };
+const FAULT = "podman: nobody answers";
+const ENGINE = { name: "podman", version: "4.3.1", api: "1.41", logs: "exact" as const };
+const CONTAINING = { ...MEANS, protocol: 2, engine: { ...ENGINE, state: "down" as const, fault: FAULT } };
+/** A container that says something in each field. */
+const CONTAINER = {
+  image: "node:24",
+  auth: "registry",
+  user: "task",
+  hosts: { db: "10.0.0.2" },
+  network: "host" as const,
+  binds: [{ source: "/srv/data", target: "/data" }],
+  tmpfs: { "/scratch": "1GiB" },
+  ulimits: { nofile: { soft: 1_024, hard: 4_096 } },
+  addCapabilities: ["NET_ADMIN"],
+  devices: ["/dev/fuse"],
+  privileged: true,
+};
 
 function runScenes(): Record<string, AllocationRecord> {
   const log = { stdout: { from: 0, size: 3, data: "YWJj", stamps: [3, 20] }, stderr: { from: 0, size: 0 } };
@@ -59,6 +77,7 @@ function runScenes(): Record<string, AllocationRecord> {
     kept: runs.runAt(runs.started({ keep: "1h" }), NOW, runs.observed([runs.exited({ code: 3 })])).record,
     "to be aborted": runs.runAt(runs.started(), NOW, runs.abort()).record,
     "lost its machine": moved.record,
+    "in a container": runs.started({ container: CONTAINER }).record,
   };
 }
 
@@ -88,6 +107,9 @@ function workerScenes(): Record<string, StoredWorker> {
     ),
     ending: storedWorker(workers.at(ending, NOW, { type: "destroy_answered", answer: { kind: "asked" } })),
     own: storedWorker(workers.readyOwn(["a"])),
+    "its engine is down": storedWorker(
+      workers.at(workers.ready(), NOW, workers.report(2, { means: CONTAINING })),
+    ),
   };
 }
 
@@ -107,7 +129,18 @@ function poolScenes(): Record<string, StoredPool> {
     pools.workerSays("w2", { phase: "gone", instance: null, bootOutcome: null, readyAt: null, failure }),
     pools.workerSays("w1", { version: 3, phase: "shutdown" }),
   );
-  return { busy: storedPool(state), empty: storedPool(pools.configured()) };
+  const allowContainers = { binds: ["/srv"], hostNetwork: true };
+  const contained = pools.at(
+    pools.configured({ allowContainers }, [], [pools.workerRow("w1", "booting")]),
+    NOW,
+    pools.run("a", { containers: { binds: ["/srv/data"], hostNetwork: true }, protocol: 2 }),
+    pools.workerSays("w1", { noEngine: { why: FAULT, lasts: true } }),
+  );
+  return {
+    containers: storedPool(contained),
+    busy: storedPool(state),
+    empty: storedPool(pools.configured()),
+  };
 }
 
 function hostScenes(): Record<string, StoredHost> {
@@ -123,6 +156,7 @@ function hostScenes(): Record<string, StoredHost> {
         .tell({ type: "exited", id: ID, exit: { ...EXIT, code: 3 } })
         .tell({ type: "tree_gone", id: ID, killed: false }),
     ),
+    containing: scene(busyHost({ task: { container: Container.parse(CONTAINER) } })),
     preparing: scene(
       idleHost().order([runOrder("build-17/main/1.1", { task: { snapshot: "a".repeat(64) } })]),
     ),
@@ -161,12 +195,13 @@ export function saidNow() {
   const { setup } = idleHost().state;
   return {
     run: upsertOf(runs.queued()),
+    contained: upsertOf(runs.queued({ container: CONTAINER })),
     order: runs.owed(placed, NOW).order,
     observed: workers.owed(holding, NOW, "observed")[0],
     ended: workers.owed(lost, NOW, "ended")[0],
     worker: workers.owed(holding, NOW, "worker")[0],
     create: pools.owed(pools.at(pools.configured(), NOW, pools.run("a")), NOW, "create")[0]?.body,
-    report: busyHost().pass(60_000).send().report,
+    report: { ...busyHost().pass(60_000).send().report, means: CONTAINING },
     orders: ordersFor(holding, 2, NOW),
     setup,
     enroll: {

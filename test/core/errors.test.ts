@@ -48,8 +48,10 @@ describe("the command or the machinery is to blame, never both (api.md#blame)", 
     "directory_not_found",
     "arguments_too_long",
     "user_not_found",
+    "image_missing",
+    "image_denied",
     "task_failed",
-    "user_not_found",
+    "check_failed",
   ];
 
   test.each(FAILURE_CODES)("%s", (code) => {

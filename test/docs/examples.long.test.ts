@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasPodman } from "../agent/support/podman.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
+import { type DocumentsEngine, startDocumentsEngine } from "./support/engine.ts";
 import { blocksOf, examplesOf, isAsShown, readDocument } from "./support/examples.ts";
 import { makeReader, NOT_HERE, type Reader, runExamples, WITHIN_MS } from "./support/shell.ts";
 
@@ -15,6 +17,9 @@ function guidesIn(folder: string): string[] {
   const names = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith(".md"));
   return names.map((name) => `${folder}/${name}`);
 }
+
+/** Those whose examples need a container engine. */
+const WITH_AN_ENGINE = ["docs/containers.md", "docs/recipes/database.md", "docs/recipes/image.md"];
 
 /** Those that need a cloud are followed in `test/clouds/pages.long.test.ts`. */
 const WITH_A_CLOUD = guidesIn("docs/clouds");
@@ -51,17 +56,21 @@ describe("against a Drover of one's own", () => {
   let home = "";
   let reader: Reader;
   let running: RunningDrover | undefined;
+  let engine: DocumentsEngine | undefined;
   beforeAll(async () => {
     home = makeHome("docs");
     reader = makeReader(home);
-    running = await startDrover(home);
+    engine = hasPodman ? await startDocumentsEngine() : undefined;
+    running = await startDrover(home, engine === undefined ? {} : { DROVER_ENGINE: engine.socketPath });
   });
   afterAll(async () => {
     await endDrover(home, running);
+    await engine?.stop();
     rmSync(home, { recursive: true, force: true });
   });
 
-  test.each(DOCUMENTS)("the examples of %s do what it says", { timeout: 2 * WITHIN_MS }, async (path) => {
+  const documents = DOCUMENTS.filter((path) => hasPodman || !WITH_AN_ENGINE.includes(path));
+  test.each(documents)("the examples of %s do what it says", { timeout: 2 * WITHIN_MS }, async (path) => {
     const examples = examplesOf(readDocument(path));
     const outcomes = await runExamples(examples, reader);
     for (const [index, { line, shown }] of examples.entries()) {

@@ -270,6 +270,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   digest_mismatch: () =>
     server.send("PUT", NO_SNAPSHOT, { ...BYTES, authorization: `Bearer ${server.token}` }, "others"),
   host_paths_not_allowed: () => run({ dir: "/" }),
+  container_not_allowed: () => run({ container: { image: "node:24", privileged: true } }),
   fake_driver_not_allowed: () => run({ argv: undefined, tasks: [{ name: "main", argv, driver: "fake" }] }),
   secrets_too_large: {
     not: "only a host is told, before it starts such a task",
@@ -335,6 +336,10 @@ const FAILURES: Record<FailureCode, (() => Promise<Json>) | Excuse> = {
     await host.start(id, "other");
     await host.tell(`${id}/other/1.1`, { state: "exited", endedAgoMs: 1, exit: CLEAN_EXIT });
     return host.end(id, { state: "exited", exit: { ...CLEAN_EXIT, code: 3 } });
+  },
+  check_failed: async () => {
+    const unhealthy = { check: "web", failures: 1, output: "connection refused", agoMs: 1 };
+    return host.end(await running(), { state: "exited", exit: CLEAN_EXIT, unhealthy });
   },
   queue_timeout: async () => {
     await server.json(201, "PUT", "/v1/pools/nowhere", OWN_POOL);

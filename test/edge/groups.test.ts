@@ -2,22 +2,19 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
-import { environmentOf } from "../../posix/proc.ts";
-import { expectEnd, mortalsOf, type Scenario, specOf } from "../groups/scenario.ts";
+import { endOf as endOfRun, playAll, says as saysOn } from "../groups/player.ts";
+import { specOf } from "../groups/scenario.ts";
 import { SCENARIOS } from "../groups/scenarios.ts";
 import { until } from "../local/support/scratch.ts";
 import {
   drover,
   endDrover,
-  killIfThere,
-  livingOf,
   makeHome,
   poolConfigOf,
   type RunningDrover,
   startDrover,
 } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
-import { agentsOf } from "./support/peaks.ts";
 
 // Groups with real processes, on one `drover up` of the built package: tasks.md#reactions,
 // tasks.md#order-of-the-end, tasks.md#poststop, restart.md#restart-policy, tasks.md#kill.
@@ -55,22 +52,8 @@ const typesOf = (run: Json, name: string) =>
     .events.filter((event: Json) => event.task === name)
     .map((event: Json) => event.type);
 
-/** The run, once it has ended. Nothing of it lives any more then. */
-async function endOf(id: string): Promise<Json> {
-  const ended = await until(`${id} has ended`, async () => {
-    const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
-    return status.finishedAt === null ? undefined : status;
-  });
-  expect(livingOf(up, id)).toEqual([]);
-  return ended;
-}
-
-async function says(id: string, name: string, words: string): Promise<void> {
-  await until(`${name} of ${id} says ${words}`, async () => {
-    const answer = await up.call("GET", `/v1/runs/${id}/logs/${name}/stdout`);
-    return answer.ok && (await answer.text()).includes(words) ? true : undefined;
-  });
-}
+const endOf = (id: string) => endOfRun(up, id);
+const says = (id: string, name: string, words: string) => saysOn(up, id, name, words);
 
 const can = findHierarchies().some(({ limits }) => limits.includes("memory"));
 const REAL = SCENARIOS.filter(({ needs }) => needs !== "memory" || can);
@@ -80,46 +63,14 @@ test("what is not tried on this machine is said", () => {
   expect(SCENARIOS.length - REAL.length).toBe(can ? 0 : 1);
 });
 
-/** Submits a scenario, does what is done to it, and looks at its end. */
-async function play(scenario: Scenario, driver: "exec" | "fake"): Promise<void> {
-  const id = `${driver}-${SCENARIOS.indexOf(scenario)}`;
-  const pool = driver === "fake" ? PLAYS : "default";
-  await up.json(201, "POST", "/v1/runs", { id, pool, ...specOf(scenario, driver) });
-  for (const name of scenario.act?.once ?? []) await says(id, name, "on");
-  if (scenario.act?.what === "abort") await up.json(200, "POST", `/v1/runs/${id}/abort`, {});
-  if (scenario.act?.what === "agent dies") killAgents(id, mortalsOf(scenario));
-  const status = await endOf(id);
-  const { items: events } = await up.json(200, "GET", `/v1/runs/${id}/events`);
-  expectEnd(scenario, { status, events });
-}
-
-function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
-  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
-}
-
-/** The agents are killed, and with them the supervisors and processes of these tasks, in this order. */
-function killAgents(id: string, tasks: string[]): void {
-  const marks = tasks.map((name) => `DROVER_ATTEMPT_ID=${id}/${name}/1.1`);
-  const pids = livingOf(up, id).map(({ pid }) => pid);
-  const theirs = pids.filter((pid) => marks.some((mark) => environmentOf(pid).includes(mark)));
-  for (const pid of [...agentsOf(up.stateDir), ...theirs.sort((a, b) => a - b)]) killIfThere(pid);
-}
-
-/** Plays scenarios side by side, but alone those that kill the agents of all others. */
-function playAll(scenarios: Scenario[], driver: "exec" | "fake"): void {
-  const [alone, together] = partition(scenarios, ({ act }) => act?.what === "agent dies");
-  test.concurrent.each(together)("$name", (scenario) => play(scenario, driver));
-  test.each(alone)("$name", (scenario) => play(scenario, driver));
-}
-
-describe("with real processes", () => playAll(REAL, "exec"));
+describe("with real processes", () => playAll(() => up, REAL, "exec"));
 
 describe("played by the agent, in a pool that allows it (`allowFakeDriver`)", () => {
   beforeAll(async () => {
     const config = { ...(await poolConfigOf(up)), allowFakeDriver: true };
     await up.json(201, "PUT", `/v1/pools/${PLAYS}`, config);
   });
-  playAll(SCENARIOS, "fake");
+  playAll(() => up, SCENARIOS, "fake", PLAYS);
 });
 
 test("`drover run -f` tells a group as it happens, with its attempts and what each writes", async () => {

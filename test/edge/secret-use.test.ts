@@ -5,6 +5,8 @@ import { createEdge, type Edge, type Json } from "./support/edge.ts";
 
 const argv = ["true"];
 const secrets = { KEY: { secret: "team-key" } };
+/** The credentials of a registry are sent to whatever host the image names, so they count like any secret. */
+const container = { image: "registry.attacker.example/x", auth: "team-key" };
 
 /** An edge with one secret, and a token that may do this. */
 async function edgeWith(token: object): Promise<{ edge: Edge; headers: Record<string, string> }> {
@@ -56,6 +58,31 @@ describe("a run names a secret", () => {
       { secrets: { A: { secret: "cloud" } } },
       "404 unknown_secret /secrets/A",
     ],
+    ["for a registry, with the scope", { preset: "submitter" }, { container }, "201"],
+    [
+      "for a registry, without it",
+      { scopes: ["runs:write"] },
+      { container },
+      "403 missing_scope /container/auth",
+    ],
+    [
+      "for a registry of a task, without it",
+      { scopes: ["runs:write"] },
+      { argv: undefined, tasks: [{ name: "a", argv, container }] },
+      "403 missing_scope /tasks/0/container/auth",
+    ],
+    [
+      "for a registry, that its limits do not name",
+      { preset: "submitter", limits: { labels, secrets: ["other"] } },
+      { container },
+      "403 beyond_limits /container/auth",
+    ],
+    [
+      "for a registry, that is for providers",
+      { preset: "submitter" },
+      { container: { ...container, auth: "cloud" } },
+      "404 unknown_secret /container/auth",
+    ],
     [
       "that does not exist",
       { preset: "submitter" },
@@ -81,6 +108,12 @@ describe("a run names a secret", () => {
       { preset: "submitter", limits: { labels, secrets: ["other"] } },
       { secrets },
       "403 beyond_limits /spec/secrets/KEY",
+    ],
+    [
+      "for a registry, without it",
+      { scopes: ["runs:write"] },
+      { container },
+      "403 missing_scope /spec/container/auth",
     ],
   ])("in an update, %s", async (_, token, spec, expected) => {
     const { edge, headers } = await edgeWith(token);

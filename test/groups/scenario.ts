@@ -1,7 +1,11 @@
 import { expect } from "vitest";
 import type { RunEvent, RunSpecInput, RunStatus } from "../../src/schema/run/run.ts";
+import { BUSYBOX } from "../agent/support/busybox.ts";
 
 type TaskInput = NonNullable<RunSpecInput["tasks"]>[number];
+
+/** How the tasks of a group run: in the simulation of a host, as processes, or in containers. */
+export type Driver = "fake" | "exec" | "container";
 
 /** What a task does: as the fake driver plays it, and as a real command does the same. */
 interface Play {
@@ -70,8 +74,9 @@ export function task(name: string, play: Play, more: Partial<TaskInput> = {}): S
 }
 
 /** The group as it is submitted: played by the fake driver, or with real commands. */
-export function specOf({ tasks, timeout }: Scenario, driver: "fake" | "exec"): RunSpecInput {
+export function specOf({ tasks, timeout }: Scenario, driver: Driver): RunSpecInput {
   return {
+    ...(driver === "container" ? { container: { image: BUSYBOX, network: "host" as const } } : {}),
     tasks: tasks.map(({ name, play, more }) => ({
       name,
       ...(driver === "fake" ? played(play) : real(play)),
@@ -99,6 +104,32 @@ function played({ fake }: Play) {
 function real({ argv, before = ":", command = ":", memory }: Play) {
   const resources = memory === undefined ? {} : { resources: { memory } };
   return { argv: argv ?? ["sh", "-c", `${before}; echo on; ${command}`], ...resources };
+}
+
+/** The codes by which an engine says that a signal has ended a container. */
+const CODES: Record<string, string> = { SIGTERM: "143", SIGKILL: "137" };
+
+/**
+ * The same group in containers: of a signal an engine says only a code, and the command is looked up in an
+ * image.
+ */
+export function inContainers(scenario: Scenario): Scenario {
+  const { end } = scenario;
+  const coded = (text: string) => text.replace(/^SIG[A-Z]+/, (signal) => CODES[signal] ?? signal);
+  const failure = end.failure && {
+    ...end.failure,
+    text: end.failure.text
+      .replace("failed with SIGKILL", "failed with exit code 137")
+      .replace(/: There is no .*$/, ": `no-such-command` could not be started"),
+  };
+  // The container has started before its first process finds that there is no such command.
+  const begun = (events: TaskEnd["events"]) =>
+    events === "Driver Failure, Not Restarting" ? /^(Started, )?Driver Failure, Not Restarting$/ : events;
+  const tasks = Object.entries(end.tasks).map(([name, one]) => [
+    name,
+    { ...one, exits: one.exits.map(coded), events: begun(one.events) },
+  ]);
+  return { ...scenario, end: { ...end, failure, tasks: Object.fromEntries(tasks) } };
 }
 
 /** The run has ended as its scenario says, with everything in its order. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { defaultPool } from "../../local/default-pool.ts";
 import { isSameSize, overcommitText, type Sizes, sizesBeside, sizesOf } from "../../local/pool-size.ts";
+import { AllowedContainers } from "../../src/schema/run/container.ts";
 import { parseSize } from "../../src/shared/size.ts";
 
 const GIB = 2 ** 30;
@@ -88,3 +89,18 @@ test("the pool takes the sizes as they are", () => {
   const sizes = sizesOf({ vcpus: 3, memory: "1GiB" }, here(8, 16));
   expect(defaultPool(cloud, sizes)).toMatchObject({ ...sizes, provider: { kind: "http", ...cloud } });
 });
+
+test.each<[string, string, string, string[]]>([
+  ["both", "/own/ann", "/tmp", ["/own/ann", "/tmp"]],
+  ["each once", "/tmp", "/tmp", ["/tmp"]],
+  ["not the whole machine", "/", "/tmp", ["/tmp"]],
+  ["not what no mount can name", "/own/a:b", "/x/../y", []],
+])(
+  "containers may have the user's directories: %s (loopback.md#containers)",
+  (_what, home, temporary, binds) => {
+    const cloud = { url: "http://127.0.0.1:1", secret: "s" };
+    const { allowContainers } = defaultPool(cloud, sizesOf({}, here(2, 8)), "1m", { home, temporary });
+    expect(allowContainers).toEqual({ binds, hostNetwork: true, gainPrivileges: true });
+    expect(AllowedContainers.safeParse(allowContainers).error).toBeUndefined();
+  },
+);

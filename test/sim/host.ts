@@ -9,6 +9,7 @@ import type { AttemptState, HostState } from "../../agent/core/types.ts";
 import type { AttemptOrder, HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
 import { PROTOCOL } from "../../src/shared/compat.ts";
 import { check } from "../../src/shared/machine.ts";
+import { checkResult } from "./checks.ts";
 import { SimDisk } from "./disk.ts";
 import { MOST_DRIFT } from "./faults.ts";
 import { wakesOnceAStep } from "./once-a-step.ts";
@@ -462,6 +463,12 @@ export class Host {
       case "collect":
         answer(this.#world.chance.between(1, 5_000), this.#player.collect(message.id));
         break;
+      case "check": {
+        const { id, check } = message;
+        const result = checkResult(message.to, this.#world.now);
+        answer(100, { type: "checked", id, name: check.name, result });
+        break;
+      }
       case "clear":
         answer(this.#world.chance.between(1, 500), this.#disk.clear(message.placement));
         break;
@@ -484,6 +491,8 @@ export class Host {
         break;
       case "fetch_agent":
         throw new Error("no agent of the simulator updates itself");
+      case "look_at_devices":
+        throw new Error("no machine of the simulator has devices");
       case "inspect":
         answer(this.#world.chance.between(1, 100), { type: "inspected", fault: null });
         break;

@@ -77,6 +77,21 @@ describe("the simulation (rules.md#invariants, invariants 1, 2, 3, 4 and 9)", ()
     expect(Math.max(...waits)).toBeLessThan(patienceMs + ON_THE_WAY_MS);
   });
 
+  test("checks fail and pass, and restart tasks within their policies (health.md#restart)", async () => {
+    const types = new Set<string>();
+    for (let seed = 1; seed <= 40 && types.size < 3; seed += 1) {
+      const { violation, ended } = await simulate({ ...DEFAULTS, seed, steps: STEPS });
+      expect(violation?.message).toBeUndefined();
+      for (const { events } of ended.values()) {
+        for (const { type, details } of events) {
+          const isOfCheck = type !== "Restart Signaled" || details.check !== undefined;
+          if (/^(Healthy|Unhealthy|Restart Signaled)$/.test(type) && isOfCheck) types.add(type);
+        }
+      }
+    }
+    expect([...types].sort()).toEqual(["Healthy", "Restart Signaled", "Unhealthy"]);
+  });
+
   test("X5: beside a host that lies no run of others is lost, and it costs what is stated", async () => {
     let reports = 0;
     for (let seed = 1; seed <= LIARS; seed += 1) {

@@ -3,6 +3,7 @@ import { type PoolConfig, PoolConfig as PoolConfigSchema } from "../../src/schem
 import { RunSpec, type RunSpecInput } from "../../src/schema/run/run.ts";
 import type { FakeScript } from "../../src/schema/run/task.ts";
 import { SIGNALS } from "../../src/shared/signals.ts";
+import { withChecks } from "./checks.ts";
 import { Chance } from "./rng.ts";
 
 /** A signal or a restart that a user requests. `request.by` is unique, so that its effects can be found. */
@@ -119,7 +120,7 @@ export function jobs(count: number, chance: Chance, withinMs = submittedWithinMs
     const id = `run-${i + 1}`;
     const submitAtMs = chance.between(0, withinMs);
     const what = chance.chance(0.5) ? group(chance) : command(chance);
-    const spec = RunSpec.parse({
+    const asked: RunSpecInput = {
       ...what,
       priority: chance.between(1, 100),
       killTimeout: `${chance.between(0, 10)}s`,
@@ -128,7 +129,8 @@ export function jobs(count: number, chance: Chance, withinMs = submittedWithinMs
       ...(hasResultTask(what) && chance.chance(0.3) ? { outputs: ["dist"] } : {}),
       ...(chance.chance(0.1) ? { queueTimeout: `${chance.between(5, 300)}s` } : {}),
       ...keepOf(submitAtMs),
-    });
+    };
+    const spec = RunSpec.parse(withChecks(asked, submitAtMs));
     const later = () => submitAtMs + chance.between(0, 200_000);
     const abortAtMs = chance.chance(0.2) ? later() : null;
     const count = chance.chance(0.5) ? chance.between(1, 3) : 0;

@@ -105,7 +105,8 @@ export const MATRIX: Zone[] = [
     types: [],
   },
   // It measures the built package from outside, as a user would and by the typed client, and how long the
-  // core takes to decide, the agent to upload a log, and the command to pack and unpack.
+  // core takes to decide, the agent to upload a log, and the command to pack and unpack; and with an engine
+  // of its own, what is added to the start of a container.
   {
     of: "bench/",
     values: [
@@ -119,6 +120,7 @@ export const MATRIX: Zone[] = [
       "agent/plane/",
       "archive/",
       "cli/snapshot/",
+      ...["test/agent/support/busybox.ts", "test/agent/support/podman.ts"],
     ],
     types: [],
   },

@@ -116,6 +116,25 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     await close();
   });
 
+  test("a task has one line with what its checks say (health.md#status)", async () => {
+    const checks = [
+      { name: "fine", command: { argv: ["true"] }, interval: "1s" },
+      {
+        name: "bad",
+        command: { argv: ["sh", "-c", "echo it is full; exit 2"] },
+        interval: "1s",
+        failAfter: 1,
+      },
+    ];
+    const id = await at.run("sleep 1000", { checks });
+    await at.until(id, "running");
+    const { page, close } = await at.open(`/ui/runs/${id}?tab=summary`);
+    const line = page.getByText(/^main: fine is passing since .*; bad is critical since .*: .*: it is full$/);
+    await line.waitFor();
+    await close();
+    await at.json(200, "POST", `/v1/runs/${id}/abort`, {});
+  });
+
   test("a result is one click away, and says how to pull it (ui.md#d20)", async () => {
     const id = await at.run("echo made > made.txt", { outputs: ["made.txt"] });
     await at.until(id, "done");

@@ -1,4 +1,4 @@
-// How full is a machine? Words and a bar for its vCPUs and for its memory.
+// How full is a machine? Words and a bar for its vCPUs, for its memory, and for its GPUs if it has any.
 import type { MachineResources } from "../../src/generated/api.ts";
 import { inUse } from "../../src/shared/cloud/in-use.ts";
 
@@ -14,7 +14,7 @@ export function InUse({ of }: { of: { resources: MachineResources; used?: Machin
             {usedText} of {ofText}
           </meter>{" "}
           {usedText} of {ofText}
-          {name === "vCPUs" && " vCPUs"}
+          {name !== "Memory" && ` ${name}`}
         </li>
       ))}
     </ul>

@@ -1,6 +1,7 @@
 // What does an event change in its attempt: start, exit, failure, output?
 import type { StreamName } from "../../../src/schema/host.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
+import { foldChecked } from "../checks/checks.ts";
 import type { EventOf, HostEvent } from "../events.ts";
 import type { ChunkEvent } from "../reports/chunks.ts";
 import type { AttemptState, HostState } from "../types.ts";
@@ -36,13 +37,23 @@ function attemptAfter(
 ): AttemptState {
   const { main, stop } = attempt;
   switch (event.type) {
+    case "preparing": {
+      const { doing, image = attempt.image } = event;
+      const isNews = main === "waiting" && (doing !== attempt.doing || image !== attempt.image);
+      return isNews ? { ...attempt, doing, image } : attempt;
+    }
     case "prepared":
       if (main !== "waiting") return attempt;
-      return { ...attempt, prepared: true, ...(event.secretsOnDisk ? { secretsOnDisk: true } : {}) };
+      return {
+        ...attempt,
+        prepared: true,
+        doing: undefined,
+        ...(event.secretsOnDisk ? { secretsOnDisk: true } : {}),
+      };
     case "launched":
       if (main !== "waiting") return { ...attempt, by: event.by };
       // Nothing needs the task after the start.
-      return { ...attempt, task: undefined, main: "running", startedAt: now, by: event.by };
+      return { ...attempt, task: undefined, doing: undefined, main: "running", startedAt: now, by: event.by };
     case "launch_failed":
       if (main === "over") return attempt;
       return { ...attempt, main: "over", startError: event.startError, endedAt: now };
@@ -63,6 +74,8 @@ function attemptAfter(
       return isCollecting(attempt) ? { ...attempt, collected: event.outputs } : attempt;
     case "output":
       return withOutput(attempt, event);
+    case "checked":
+      return foldChecked(attempt, event, now);
     case "tree_gone":
       return attempt.treeGone ? attempt : withHoldBegun(withTreeGone(attempt, event, now));
     case "hold_ended":

@@ -1,9 +1,10 @@
 // How is an attempt created, stopped and killed, and what is due for it?
-import type { HostStop, StreamName } from "../../../src/schema/host.ts";
+import type { StreamName } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
+import { checksOf } from "../checks/plan.ts";
 import type { HostMessage } from "../messages.ts";
-import type { AttemptState, HostState, NumberedSignal, StopPlan } from "../types.ts";
+import type { AttemptState, HostState, NumberedSignal, StopPlan, StopState } from "../types.ts";
 import { newHold } from "./hold.ts";
 import { isOver, isStoppable } from "./outputs.ts";
 
@@ -65,8 +66,9 @@ export function isWaiting({ notBefore, stop }: AttemptState): boolean {
 }
 
 /** What an attempt knows of its task for as long as it exists, also when the task itself is not needed. */
-export function ofTask(task: TaskSpec): Pick<AttemptState, "plan" | "outputs" | "hasSecrets"> {
-  const of = { plan: planOf(task), outputs: task.outputs };
+export function ofTask(task: TaskSpec): Pick<AttemptState, "plan" | "outputs" | "checks" | "hasSecrets"> {
+  const checks = checksOf(task);
+  const of = { plan: planOf(task), outputs: task.outputs, ...(checks === undefined ? {} : { checks }) };
   return task.secrets === undefined ? of : { ...of, hasSecrets: true };
 }
 
@@ -90,7 +92,7 @@ export function stopAttempt(
   attempt: AttemptState,
   plan: StopPlan,
   now: Instant,
-  by?: HostStop,
+  by?: StopState["by"],
 ): AttemptState {
   if (isOver(attempt)) return attempt;
   const killAt = plan.signal === "SIGKILL" ? now : now + plan.timeoutMs;
@@ -131,8 +133,8 @@ function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): Numbered
  * Whether the preparation of a task may take long. If so, the preparation is a separate step: it can be
  * stopped, and the lease is checked again after it (rule R4).
  */
-function needsPreparation({ artifacts = [], snapshot, secrets }: TaskSpec): boolean {
-  return artifacts.length > 0 || snapshot !== undefined || secrets !== undefined;
+function needsPreparation({ artifacts = [], snapshot, secrets, container }: TaskSpec): boolean {
+  return [snapshot, secrets, container, artifacts[0]].some((need) => need !== undefined);
 }
 
 function killWaitMs({ kill }: AttemptState): Millis {

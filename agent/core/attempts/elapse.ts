@@ -1,10 +1,11 @@
 // What changes through the passing of time alone?
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
+import { elapseChecks, nextCheckAt } from "../checks/checks.ts";
 import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "../lease.ts";
 import { elapseChunks } from "../reports/chunks.ts";
 import { noticeKillAt, noticeStopAt } from "../reports/notice.ts";
 import { sampleDueAt } from "../reports/usage.ts";
-import type { AttemptState, BootState, FitnessState, HostState, NoticeState } from "../types.ts";
+import type { AttemptState, HostState } from "../types.ts";
 import { mapAttempts, ownStop, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
 import { endHold, isKept } from "./hold.ts";
@@ -26,6 +27,7 @@ export function elapse(state: HostState, now: Instant): HostState {
     boot: begun(state.boot, now),
     notice: begun(state.notice, now),
     fitness: begun(state.fitness, now),
+    devices: begun(state.devices, now),
     remains: elapseRemains(state, now),
     usage: { ...state.usage, sampling },
     sticky: elapseKept(state, now),
@@ -36,14 +38,17 @@ export function elapse(state: HostState, now: Instant): HostState {
 }
 
 /** Begins a periodic check that is due. */
-function begun<Check extends BootState | NoticeState | FitnessState>(check: Check, now: Instant): Check {
+function begun<Check extends { running: boolean; nextAt?: Instant | undefined }>(
+  check: Check,
+  now: Instant,
+): Check {
   if (check.nextAt === undefined || check.nextAt > now) return check;
   return { ...check, nextAt: undefined, running: true };
 }
 
 function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): AttemptState {
   const at = momentsOf(state, attempt);
-  let next = elapseChunks(attempt, now);
+  let next = elapseChecks(elapseChunks(attempt, now), now);
   if (at.start !== undefined && at.start <= now) next = { ...next, notBefore: undefined };
   if (at.timeout !== undefined && at.timeout <= now) {
     next = stopAttempt({ ...next, timedOut: true }, ownStop(next), now);
@@ -69,6 +74,7 @@ function momentsOf(state: HostState, attempt: AttemptState) {
   const runs = main === "running" || owesOutputs(attempt);
   return {
     start,
+    check: nextCheckAt(attempt),
     hold: holdEndsAt(state, attempt),
     timeout: stop === undefined && isStoppable(attempt) ? deadline : undefined,
     noticeStop: stop === undefined && runs ? noticeStopAt(state, attempt) : undefined,
@@ -88,12 +94,13 @@ function holdEndsAt(state: HostState, attempt: AttemptState): Instant | undefine
 
 /** When `elapse` will change something next. */
 export function elapsesAt(state: HostState): Instant | undefined {
-  const { boot, notice, fitness, attempts } = state;
+  const { boot, notice, fitness, devices, attempts } = state;
   const moments = Object.values(attempts).map((one) => earliest(...Object.values(momentsOf(state, one))));
   const dueAt = [
     boot.nextAt,
     notice.nextAt,
     fitness.nextAt,
+    devices.nextAt,
     leasePowerOffAt(state),
     sampleDueAt(state),
     keptUntil(state),

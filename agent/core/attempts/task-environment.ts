@@ -21,6 +21,8 @@ export interface Surroundings {
   instance: string | undefined;
   /** Where the attempt gets tokens that say which run it is, and how it asks; undefined: it gets none. */
   identity: { url: string; token: string } | undefined;
+  /** The variables of its devices. A task cannot change them: others would be disturbed. */
+  devices?: Record<string, string>;
 }
 
 /** The fields of a task with all references resolved. */
@@ -40,14 +42,15 @@ const MEBIBYTE = 1024 * 1024;
 /**
  * The environment of a task, and its fields with all references resolved. Each layer overrides the previous
  * ones (tasks.md#environment): the base, Drover's variables, `meta`, the task's `env`, and finally the
- * variables that the agent uses to find the processes of an attempt.
+ * variables of its devices, and those that the agent uses to find the processes of an attempt.
  *
  * A reference is looked up in the environment, then in the values of the node, then in `meta.…`. Values of
  * `meta` and of `env` can refer to previous layers, but not to each other: they have no order.
  */
 export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask {
-  const { id, base, dirs, node, instance, identity } = surroundings;
+  const { id, base, dirs, node, instance, identity, devices = {} } = surroundings;
   const marks = {
+    ...devices,
     DROVER_RUN_ID: id.slice(0, id.indexOf("/")),
     DROVER_ATTEMPT_ID: id,
     DROVER_TASK_DIR: dirs.local,

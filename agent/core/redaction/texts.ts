@@ -48,6 +48,12 @@ export function withMaskedTexts(event: HostEvent, mask: TextMask): HostEvent {
       const { placement, outcome } = event;
       return { ...event, outcome: maskedOutcome(outcome, (text) => mask.ofPlacement(placement, text)) };
     }
+    case "checked": {
+      const { id, result } = event;
+      if (result === null) return event;
+      const masked = (text: string) => mask.ofAttempt(id, text);
+      return { ...event, result: { ...result, text: masked(result.text), output: masked(result.output) } };
+    }
     default:
       return event;
   }

@@ -1,9 +1,10 @@
 // By when must a change be reported (budgets.md#budgets)?
 import { START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
-import { earliest, type Instant } from "../../../src/shared/machine.ts";
+import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import { isWaiting } from "../attempts/attempt.ts";
 import { isCollecting, isOver } from "../attempts/outputs.ts";
 import { MAX_REPORT_LOG_BYTES, OUTPUT_REPORT_DELAY_MS } from "../bounds.ts";
+import { hasCheckNews } from "../checks/checks.ts";
 import type { AttemptState, HostState } from "../types.ts";
 import { allUnackedBytes, sendableBytes } from "./logs.ts";
 import { withNews } from "./pace.ts";
@@ -12,17 +13,25 @@ import { withNews } from "./pace.ts";
  * Notes by when the change from `before` to `after` must be reported. An end, a stop, processes that cannot
  * be killed, the outcome of storing data and the outcome of the boot probe are reported at once. A start and
  * output may wait a little: each report costs something (budgets.md#budgets), and a short command then needs
- * only one report. An attempt that waits for its time to start needs no separate report.
+ * only one report. So may a check whose status changes. An attempt that waits for its time to start needs no
+ * separate report.
  */
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;
+  if (after.means !== before.means) by = now;
   for (const [id, attempt] of Object.entries(after.attempts)) {
     const known = before.attempts[id];
-    if (attempt !== known) by = earliest(by, newsBy(before, after, known, attempt, now));
+    if (attempt === known) continue;
+    // A check that goes to and fro costs a report a second at most.
+    const healthBy = hasCheckNews(known, attempt) ? now + START_REPORT_DELAY_MS : undefined;
+    by = earliest(by, healthBy, newsBy(before, after, known, attempt, now));
   }
   if (keepsMore(before, after)) by = earliest(by, now + START_REPORT_DELAY_MS);
   return by === undefined ? after : withNews(after, by);
 }
+
+/** How long news of a preparation may wait: each writes a row of the run. */
+const DOING_REPORT_DELAY_MS: Millis = 5_000;
 
 /** Newly kept data are reported, because the control plane decides when to drop them (`Orders.drop`). */
 function keepsMore({ sticky: before }: HostState, { sticky: after }: HostState): boolean {
@@ -48,6 +57,7 @@ function newsBy(
   if (isCollecting(after) && !(before !== undefined && isCollecting(before)))
     return now + START_REPORT_DELAY_MS;
   if (after.main === "over" || isWaiting(after)) return undefined;
+  if (after.doing !== before?.doing) return now + DOING_REPORT_DELAY_MS;
   const begins = after.main !== before?.main || isWaiting(before);
   return begins ? now + START_REPORT_DELAY_MS : undefined;
 }

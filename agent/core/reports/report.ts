@@ -9,6 +9,8 @@ import { isOver, owesOutputs } from "../attempts/outputs.ts";
 import { staleReport } from "../attempts/remains.ts";
 import { dataReport, keptReport } from "../attempts/sticky.ts";
 import { MAX_REPORT_LOG_BYTES, MAX_REPORT_STAMPS, STAMP_CHARS } from "../bounds.ts";
+import { checkReports, unhealthyReport } from "../checks/checks.ts";
+import { devicesReport } from "../devices/looks.ts";
 import type { LogPiecePlan, MessageOf } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
 import { fitnessReport } from "./fitness.ts";
@@ -44,6 +46,7 @@ function newReport(state: HostState, now: Instant): MessageOf<"report"> | undefi
   const reported = Object.values(state.attempts).filter(isReported);
   const attempts = full ? reported : reported.filter((attempt) => isInDelta(state, attempt));
   const usage = usageOf(state, full, now);
+  const checksOf = checkReports(now);
   const report: Report = {
     incarnation: setup.incarnation,
     seq: exchange.seq + 1,
@@ -51,9 +54,11 @@ function newReport(state: HostState, now: Instant): MessageOf<"report"> | undefi
     full,
     ordersSeen: state.ordersSeen,
     ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),
-    ...(full ? { ...noticeReport(state, now), ...fitnessReport(state), ...staleReport(state) } : {}),
+    ...(full ? aboutMachine(state, now) : {}),
     means: state.means,
-    attempts: attempts.map((one) => ({ ...reportOfAttempt(one, now), ...dataReport(state, one.id) })),
+    attempts: attempts.map((one) => {
+      return { ...reportOfAttempt(one, now), ...checksOf(one), ...dataReport(state, one.id) };
+    }),
     ...keptReport(state),
     ...(usage === undefined ? {} : { usage }),
   };
@@ -69,6 +74,16 @@ function newReport(state: HostState, now: Instant): MessageOf<"report"> | undefi
   return { to: setup.reportUrl, kind: "report", seq: report.seq, by, waitMs, report, pieces };
 }
 
+/** What only full reports say of the machine. */
+function aboutMachine(state: HostState, now: Instant): Partial<Report> {
+  return {
+    ...noticeReport(state, now),
+    ...fitnessReport(state),
+    ...staleReport(state),
+    ...devicesReport(state),
+  };
+}
+
 /** An ended attempt is reported until the orders no longer name it (host-protocol.md#report). */
 function isReported({ wanted, treeGone }: AttemptState): boolean {
   return wanted !== "nothing" || !treeGone;
@@ -77,7 +92,8 @@ function isReported({ wanted, treeGone }: AttemptState): boolean {
 /** The report of one attempt, without log bytes. */
 export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
   const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone } = attempt;
-  const { timedOut, collected, saved, secretsOnDisk, peaks, by = "processes" } = attempt;
+  const { timedOut, collected, saved, secretsOnDisk, devices, peaks, by = "processes" } = attempt;
+  const { doing, image, unhealthy } = attempt;
   const hold = saidOfHold(attempt);
   const log = logOf(attempt);
   return {
@@ -92,9 +108,13 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(treeGone && peaks !== undefined ? { peaks } : {}),
     ...(saved === undefined ? {} : { saved }),
     ...(hold === undefined ? {} : { hold }),
+    ...(doing === undefined || attempt.main !== "waiting" ? {} : { doing }),
+    ...(image === undefined ? {} : { image }),
+    ...(Array.isArray(devices) ? { devices: devices.map((device) => device.id) } : {}),
     ...(timedOut ? { timedOut } : {}),
     ...(secretsOnDisk ? { secretsOnDisk } : {}),
-    ...(stop?.by === undefined ? {} : { stopped: stop.by }),
+    ...(stop?.by === undefined || stop.by === "check" ? {} : { stopped: stop.by }),
+    ...(unhealthy === undefined ? {} : { unhealthy: unhealthyReport(unhealthy, now) }),
     ...(stop === undefined && kill.tries === 0
       ? {}
       : { kill: { tries: kill.tries, error: kill.error, treeGone, by } }),

@@ -1,11 +1,12 @@
 // Where are the directories of a placement, who may use them, and how are they deleted?
-import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { errorCode } from "../../../posix/errors.ts";
 import { makePrivateDir } from "../../../posix/files.ts";
 import { placementOf } from "../../core/attempts/placements.ts";
 import type { Account } from "../account.ts";
 import { StartFault } from "../start-fault.ts";
+import { ignoringErrors, pathOf, withDir } from "./descriptors.ts";
 import { isPlacementGroup, pickGroup } from "./placement-group.ts";
 import { removeTree } from "./tree.ts";
 
@@ -91,7 +92,7 @@ export class AllocDirs {
     const dirs = this.of(id);
     // Parents first: a missing parent is an error, and takes another look.
     for (const dir of [dirname(dirs.alloc), dirs.alloc]) makePrivateDir(dir);
-    for (const name of SHARED) makePrivateDir(`${dirs.alloc}/${name}`);
+    for (const name of SHARED) makeShared(`${dirs.alloc}/${name}`);
     makePrivateDir(dirname(dirs.local));
     for (const name of TASK_FOLDERS) makePrivateDir(dirs[name]);
     return dirs;
@@ -110,7 +111,8 @@ export class AllocDirs {
     for (const folder of [this.#stateDir, this.#allocs, join(root, taskOf(id)), alloc]) {
       chmodSync(folder, PASSABLE);
     }
-    for (const name of SHARED) chmodSync(join(alloc, name), SHARED_BY_USERS);
+    // Root in a container can put a link in their place, which must not lead anywhere.
+    for (const name of SHARED) withDir(join(alloc, name), (dir) => chmodSync(pathOf(dir), SHARED_BY_USERS));
     for (const folder of [local, secrets, tmp]) chownSync(folder, uid, gid);
     return group;
   }
@@ -163,6 +165,13 @@ export class AllocDirs {
       await removeTree(join(this.#allocs, name));
     }
   }
+}
+
+/** Makes a directory in one that root in a container can change: what is no directory there goes. */
+function makeShared(path: string): void {
+  const isDir = withDir(path, () => true);
+  if (isDir === undefined) ignoringErrors(["ENOENT"], () => unlinkSync(path));
+  makePrivateDir(path);
 }
 
 /** `/` becomes `_`, which no part of an id can contain. */

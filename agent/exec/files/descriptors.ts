@@ -37,7 +37,12 @@ export function withDir<Result>(path: string | Buffer, act: (dir: number) => Res
  */
 export function allowOwner(dir: number): void {
   if ((fstatSync(dir).mode & 0o700) === 0o700) return;
-  ignoringErrors(["EPERM", "EROFS"], () => chmodSync(`/proc/self/fd/${dir}`, 0o700));
+  ignoringErrors(["EPERM", "EROFS"], () => chmodSync(pathOf(dir), 0o700));
+}
+
+/** The path of an open directory, which leads to it wherever it is moved. */
+export function pathOf(dir: number): string {
+  return `/proc/self/fd/${dir}`;
 }
 
 /** The entries of an open directory. Their names need not be UTF-8. */

@@ -1,4 +1,5 @@
 // Which attempts were ever started here, and where does the agent keep its files for each of them?
+import { createHash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
@@ -30,6 +31,8 @@ export interface AttemptDirs {
   exit: string;
   /** When which bytes of the two streams arrived (`Arrivals`). */
   stamps: string;
+  /** Exists from before the attempt's container was made; absent: it has none. */
+  container: string;
 }
 
 /**
@@ -61,6 +64,7 @@ export class AttemptStore {
       stderr: `${root}/stderr`,
       exit: `${root}/exit`,
       stamps: `${root}/stamps`,
+      container: `${root}/container`,
     };
   }
 
@@ -150,6 +154,11 @@ async function remove(path: string, step: (path: string) => void): Promise<void>
   } catch {
     await rm(path, { recursive: true, force: true, maxRetries: 3 });
   }
+}
+
+/** Tells hosts that share a machine or an engine apart: a part of the names that they make there. */
+export function hostMark(stateDir: string): string {
+  return createHash("sha256").update(stateDir).digest("hex").slice(0, 12);
 }
 
 /** The name of an attempt's folder and files. */

@@ -1,5 +1,4 @@
 // Where are the cgroups of this host's attempts?
-import { createHash } from "node:crypto";
 import { readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { replaceFile } from "../../../disk/atomic.ts";
@@ -10,7 +9,7 @@ import type { Means } from "../../../src/schema/host.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
 import { errorText } from "../../../src/shared/words.ts";
 import { say } from "../../say.ts";
-import { keyOf } from "./dirs.ts";
+import { hostMark, keyOf } from "./dirs.ts";
 import { makeGroup } from "./group.ts";
 import { findHierarchies, type Hierarchy } from "./hierarchies.ts";
 
@@ -21,6 +20,8 @@ export const MAX_ATTEMPT_PIDS = 4_096;
 
 /** An empty cgroup of another host that is older than this belonged to a machine that was destroyed. */
 const ABANDONED_MS: Millis = 3_600_000;
+/** How long to wait before a cgroup is noted again. */
+const NOTE_AGAIN_MS: Millis = 1_000;
 const NAME = /^drover-[0-9a-f]{12}-.+_\d+\.\d+$/;
 
 /**
@@ -39,7 +40,7 @@ export class Groups {
   constructor(stateDir: string, hierarchies = findHierarchies(), pids = MAX_ATTEMPT_PIDS) {
     this.#dir = join(stateDir, "groups");
     // Several hosts may share one machine, as in the loopback cloud.
-    this.#prefix = `drover-${createHash("sha256").update(stateDir).digest("hex").slice(0, 12)}-`;
+    this.#prefix = `drover-${hostMark(stateDir)}-`;
     this.#hierarchies = hierarchies;
     this.#pids = pids;
     makePrivateDir(this.#dir);
@@ -70,6 +71,24 @@ export class Groups {
     const group = JSON.parse(text) as Group;
     this.#known.set(id, group);
     return group;
+  }
+
+  /**
+   * Notes the cgroup that a container engine has made for an attempt. If the disk is full it is noted later:
+   * that says nothing of the container.
+   */
+  note(id: string, group: Group): void {
+    this.#known.set(id, group);
+    this.#write(id, group);
+  }
+
+  #write(id: string, group: Group): void {
+    if (this.#known.get(id) !== group) return;
+    try {
+      replaceFile(this.#fileOf(id), JSON.stringify(group));
+    } catch {
+      setTimeout(() => this.#write(id, group), NOTE_AGAIN_MS).unref();
+    }
   }
 
   /** Forgets a cgroup that was removed. */

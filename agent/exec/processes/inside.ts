@@ -18,6 +18,13 @@ export interface Inside {
   env: Record<string, string>;
   /** The environment until the user of the run has been taken on, with the marks of the attempt. */
   base: Record<string, string>;
+  /** Where the ports of the attempt are; null: nowhere. Absent: on this machine. */
+  address?: string | null;
+  /**
+   * The words that run a command in the container of the attempt, with its user, directory and environment,
+   * and with `marks` in that environment. Absent: there is no container, and the fields above say all.
+   */
+  contained?: (argv: string[], marks: string[], terminal: boolean) => string[];
 }
 
 /**
@@ -49,6 +56,16 @@ export function insideAs(
   const own = entriesOf(marks);
   const env = Object.fromEntries(Object.entries(environment).filter(([name]) => !(name in own)));
   return { ...place, env, base: { ...baseEnvironment(), ...own } };
+}
+
+/** A place in a container, whose engine knows all the rest. */
+export function insideContainer(
+  contained: NonNullable<Inside["contained"]>,
+  address: string | null,
+  marks: string[],
+): Inside {
+  const place = { before: [], entrances: [], dir: "/", umask: undefined };
+  return { ...insideAs(place, {}, marks), contained, address };
 }
 
 function entriesOf(lines: string[]): Record<string, string> {

@@ -4,6 +4,7 @@ import { HEARD_AT_ONCE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
 import { outputsFailure, resultOf, uploadingAttempt } from "./output/outputs.ts";
+import { failedCheckText } from "./placements/attempts.ts";
 import { mayReschedule } from "./placements/reschedule.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, StopRequest } from "./state.ts";
 import { firstFailed } from "./tasks/group.ts";
@@ -47,6 +48,10 @@ function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now:
     return { state: "failed", at: now, ...NO_EXIT, failure: { code, text } };
   }
   if (attempt.exit === null && attempt.killError !== null) return outcomeOfGivenUpKill(attempt, now);
+  if (attempt.unhealthy !== undefined) {
+    const failure = failureOfCheck(attempt.unhealthy);
+    return { state: "failed", at: now, ...NO_EXIT, failure };
+  }
   if (attempt.stopped !== undefined) return outcomeOfHostStop(attempt.stopped, now);
   if (attempt.exit === null) {
     const text = "no process of the command is left on its machine, and its exit is unknown";
@@ -142,6 +147,12 @@ function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
   return { state: "failed", at: now, ...NO_EXIT, failure: { code: "agent_ended", text } };
 }
 
+/** The failure of a task that its host has stopped for a check (health.md#restart). */
+function failureOfCheck({ check, failures, output }: NonNullable<AttemptRecord["unhealthy"]>) {
+  const text = `its ${failedCheckText(check, failures)}, and so it was stopped: ${output}`;
+  return { code: "check_failed" as const, text };
+}
+
 function failureOf({ task, attempt }: Member): Outcome["failure"] {
   const name = `task "${task.name}"`;
   if (attempt?.startError) {
@@ -150,6 +161,10 @@ function failureOf({ task, attempt }: Member): Outcome["failure"] {
   }
   if (attempt?.exit === null && attempt.killError !== null) {
     return { code: "unkillable", text: `${name} could not be killed: ${attempt.killError}` };
+  }
+  if (attempt?.unhealthy !== undefined) {
+    const failure = failureOfCheck(attempt.unhealthy);
+    return { ...failure, text: `${name}: ${failure.text}` };
   }
   if (attempt === undefined || attempt.exit === null) {
     return { code: "status_lost", text: `${name} was lost, and its exit is unknown` };

@@ -3,6 +3,7 @@ import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } 
 import type { Peaks } from "../../schema/run/peaks.ts";
 import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.ts";
 import type { FailureCode } from "../../shared/errors.ts";
+import type { CheckStatus } from "../../shared/health/words.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
 import type { PackedStamps } from "../../shared/time/stamps.ts";
@@ -59,13 +60,39 @@ export interface AttemptRecord {
   protocol: number;
   /** Why its host stopped it without an order. Absent: the host did not stop it. */
   stopped?: HostStop;
+  /** The check for whose failures its host stopped it (health.md#restart). Absent: it did not. */
+  unhealthy?: { check: string; failures: number; output: string };
   killError: string | null;
+  /** What its host does for it before its start, in words. Absent: nothing is known, or it has started. */
+  doing?: string;
+  /** When `doing` was stored: the next text is stored later. */
+  doingAt?: Instant;
+  /** The image of its container, by its digest. Absent: it has none, or it is not known yet. */
+  image?: string;
   /** Its host has begun to fetch its artifacts. Absent: there are none, or this is unknown. */
   fetching?: true;
   /** The result of storing its outputs. Absent: there are none, or the result is unknown. */
   outputs?: OutputsOutcome;
+  /** The ids of its devices (devices.md#report). Absent: it has none. */
+  devices?: string[];
   /** The most that it has used (tasks.md#peaks). Absent: nothing was measured, or it has not ended. */
   peaks?: Peaks;
+}
+
+/** One check of an attempt. `output`: what led to a bad status, or failed first while it was pending. */
+export interface CheckRecord {
+  name: string;
+  status: CheckStatus;
+  since: Instant;
+  output?: string;
+}
+
+/** The checks of an attempt, as its host has said, in the order of the spec. */
+export interface TaskChecks {
+  attempt: string;
+  items: CheckRecord[];
+  /** How many events were about them. */
+  events: number;
 }
 
 /** One task. An optional field is present only as long as it applies. */
@@ -102,6 +129,8 @@ export interface TaskRecord {
   removed?: GroupTask;
   /** When the stop of the task began. Its shutdown delay counts from this time. */
   stopFrom?: Instant;
+  /** The checks of its latest attempt that was checked. Absent: none was. */
+  checks?: TaskChecks;
   /** The task is over in the open epoch. `killed`: stopped on purpose. */
   dead?: { at: Instant; how: "terminated" | "failed" | "lost" | "killed" };
 }

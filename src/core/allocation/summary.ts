@@ -8,7 +8,8 @@ import type { PlaceAnswer, RunUpsert } from "../messages.ts";
 import { costOfTimes } from "../run/cost.ts";
 import { type Mishaps, NO_MISHAPS } from "../run/mishaps.ts";
 import { runSummary } from "../run/run-summary.ts";
-import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
+import { commandOf, containerNeedsOf, resourcesOf, tasksOf } from "../spec.ts";
+import { healthFields } from "./health/view.ts";
 import { phaseOf, startedAt, stateOf } from "./phase.ts";
 import { avoidedWorkers } from "./placements/reschedule.ts";
 import { preferredWorker } from "./placements/sticky.ts";
@@ -64,6 +65,11 @@ function failureField({ ended, outcome }: AllocationRecord): Pick<RunUpsert, "fa
   return code === undefined ? {} : { failure: code };
 }
 
+function containersField(spec: AllocationRecord["spec"]): Pick<RunUpsert, "containers"> {
+  const containers = containerNeedsOf(spec);
+  return containers === undefined ? {} : { containers };
+}
+
 /** What the placements that are over have cost: the pool adds the open one (api.md#costs-in-lists). */
 function paidField({ placements }: AllocationRecord): Pick<RunUpsert, "paid"> {
   const over = placements.filter(({ to }) => to !== null);
@@ -98,6 +104,7 @@ export function upsertOf(state: Existing): RunUpsert {
     resources: resourcesOf(spec),
     ...(spec.machine === undefined ? {} : { asks: spec.machine }),
     hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),
+    ...containersField(spec),
     fakes: tasksOf(spec).some(({ fake }) => fake !== undefined),
     protocol: protocolOf(tasksOf(spec)),
     exitCode: record.ended ? (outcome?.exitCode ?? null) : null,
@@ -106,6 +113,7 @@ export function upsertOf(state: Existing): RunUpsert {
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,
     ...mishapsOf(record),
+    ...healthFields(record),
     wants: wantsPlace(record) ? "place" : "nothing",
     ...(record.awaits === undefined ? {} : { deferred: true }),
     avoid: avoidedWorkers(record),

@@ -16,6 +16,7 @@ import type {
   WorkerUpsert,
 } from "../messages.ts";
 import type { OfferedPrice, PricedType } from "../provider-answers.ts";
+import { withGpus } from "../resources.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import type { Reach } from "../webhook/messages.ts";
@@ -170,6 +171,10 @@ export interface PoolRecord {
   forced?: { by: string; left: LeftBehind[] };
   /** Measurements that contradict advertised types. Absent: none. */
   learned?: Learned;
+  /** Why the machines of a type take no containers, by type. Absent: nothing of the kind has been seen. */
+  engineless?: Record<string, string>;
+  /** By instance type: how many GPUs its machines have, if fewer than it says (devices.md#capacity). */
+  learnedGpus?: Learned;
   /** What the provider says that the configured types cost. Absent: it has not said (pool.md#prices). */
   prices?: OfferedPrice[];
   /** The types for whose prices it was asked when it said that. Absent: it was not asked. */
@@ -302,6 +307,11 @@ export function isWaiting(row: WorkerRow): boolean {
  */
 export function capacityOfRow({ resources, type }: WorkerRow): Resources {
   return resources ?? resourcesOfType(type);
+}
+
+/** The same, with as many GPUs as its host can use, as far as known (devices.md#capacity). */
+export function usableOfRow(row: WorkerRow): Resources {
+  return withGpus(capacityOfRow(row), row.gpus?.count);
 }
 
 /** The live workers whose machines are made by a provider: permits and listings only concern these. */

@@ -21,6 +21,7 @@ export function runSummary(
     ...(run.rerunOf === undefined ? {} : { rerunOf: run.rerunOf }),
     ...(run.array === undefined ? {} : { array: run.array }),
     ...(typeof run.keptUntil === "number" ? { keptUntil: iso(run.keptUntil) } : {}),
+    ...(run.health === undefined ? {} : { health: run.health }),
     exitCode: run.exitCode,
     ...(run.failure === undefined ? {} : { failure: run.failure }),
     ...(cost === undefined ? {} : { cost }),

@@ -1,9 +1,11 @@
 // What does an allocation tell its pool about its run?
 import type { Resources } from "../../schema/common.ts";
 import type { RunArray } from "../../schema/run/array.ts";
+import type { ContainerNeeds } from "../../schema/run/container.ts";
 import type { MachineAsks } from "../../schema/run/machine-asks.ts";
 import type { RunState } from "../../schema/run/run.ts";
 import type { FailureCode } from "../../shared/errors.ts";
+import type { CheckStatus, Health } from "../../shared/health/words.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { OwedEntry } from "../audit/entry.ts";
 import type { Via } from "../audit/via.ts";
@@ -50,6 +52,8 @@ export interface RunUpsert extends Mishaps {
   asks?: MachineAsks;
   /** The run uses an absolute directory, which some pools forbid. */
   hostPaths: boolean;
+  /** What its containers need that only some pools allow. Absent: it has no containers. */
+  containers?: ContainerNeeds;
   /** A task of the run uses the fake driver, which some pools forbid. */
   fakes: boolean;
   /** The lowest protocol version that a host must have to run it as intended (compat.md#hosts). */
@@ -59,6 +63,9 @@ export interface RunUpsert extends Mishaps {
   failure?: FailureCode;
   /** What its placements have cost that are over. Absent: none is over. */
   paid?: Paid;
+  /** What the checks of its tasks say together, and how many have each status. Absent: it has none. */
+  health?: Health;
+  checks?: Record<CheckStatus, number>;
   startedAt: Instant | null;
   finishedAt: Instant | null;
   wants: "place" | "nothing";

@@ -231,12 +231,14 @@ function withVersion(before: WorkerState, after: WorkerState): WorkerState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
-    const { phase, reason, readyAt, protocol, failure, prices, instance } = one;
+    const { phase, reason, readyAt, protocol, engine, failure, prices, instance } = one;
     const { zone, paid, destroyFailure, clockSkewMs } = one;
     const machine = [instance?.id, instance?.address, zone, paid?.from, paid?.until, destroyFailure];
     // The pool learns the measurements of a provider's machine when the machine is ready, not at enrollment.
     const measured = isSelfHosted(one) ? one.measured : undefined;
-    const shown = [phase, behaviorOf(one), reason, readyAt, measured, protocol, failure, prices];
+    const devices = isSelfHosted(one) || readyAt !== null ? one.devices : undefined;
+    const host = [measured, devices, protocol, engine];
+    const shown = [phase, behaviorOf(one), reason, readyAt, ...host, failure, prices];
     // A kill of a worker that is ending already changes nothing else that the pool sees.
     const ends = [isSurelyUnmade(one), one.forced, one.audit?.last, clockSkewMs];
     return [...shown, ...machine, ...ends, callWaiting(one), one.doubles];

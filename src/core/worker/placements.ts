@@ -157,6 +157,11 @@ function refusal(state: ReadonlyExistingWorker, order: Order, now: Instant): str
   if (!order.attempts.some((attempt) => attempt.want === "run")) return "it has no attempt to run";
   if (now >= record.leaseUntil || isSilent(state, now)) return "its host is silent";
   if (record.protocol < order.protocol) return "its agent is too old for it";
+  const wantsContainer = order.attempts.some(
+    (one) => one.want === "run" && one.task?.container !== undefined,
+  );
+  const noEngine = wantsContainer ? engineFault(record) : null;
+  if (noEngine !== null) return noEngine;
   const live = livePlacements(state);
   const { maxRuns } = record.intent.settings;
   if (maxRuns > 0 && live.length >= maxRuns) return "the worker is full";
@@ -164,6 +169,12 @@ function refusal(state: ReadonlyExistingWorker, order: Order, now: Instant): str
   return fitsInto(capacityOf(record), used, order.resources, measuredMemory(record))
     ? null
     : "the worker is full";
+}
+
+/** Why a host cannot run containers; null: it can (containers.md#engines). */
+export function engineFault({ engine }: Pick<WorkerRecord, "engine">): string | null {
+  if (engine === undefined) return "the machine has no container engine";
+  return engine.state === "usable" ? null : (engine.fault ?? `${engine.name} is ${engine.state}`);
 }
 
 /** The answer to an order: the worker's present view of the placement (rule R6). */

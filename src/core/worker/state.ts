@@ -6,8 +6,9 @@ import type { HostClock } from "../../probes/host-clock.ts";
 import type { Notice } from "../../probes/notice.ts";
 import type { StaleRuns } from "../../probes/trouble.ts";
 import type { Resources } from "../../schema/common.ts";
-import type { Sample, SignalOrder, StreamName } from "../../schema/host.ts";
+import type { HostEngine, Sample, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerHistoryEntry } from "../../schema/pool.ts";
+import type { HostDevices } from "../../schema/run/devices.ts";
 import { MAX_TEXT_CHARS } from "../../shared/limits.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import { iso } from "../../shared/time/instant.ts";
@@ -23,7 +24,7 @@ import type {
   WorkerFailure,
   WorkerPhase,
 } from "../messages.ts";
-import { NO_RESOURCES } from "../resources.ts";
+import { NO_RESOURCES, withGpus } from "../resources.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import { latestWithin, storedBytes } from "../stored-bytes.ts";
@@ -112,8 +113,14 @@ export interface WorkerRecord {
   clonedAt: Instant | null;
   /** What the host measured when it enrolled; null: nothing. */
   measured: Resources | null;
+  /** Its devices as its host reports them. Absent: it names none (devices.md#report). */
+  devices?: HostDevices;
+  /** Its devices before the fault in `devices`. Absent: there is no fault, or there were none. */
+  devicesBefore?: HostDevices["list"];
   /** The protocol version of its host; 0: it has reported none (compat.md#hosts). */
   protocol: number;
+  /** The container engine of its host. Absent: it has reported none (containers.md#engines). */
+  engine?: HostEngine;
   /** The hourly prices that the provider has listed for the machine, one for each change, latest last. */
   prices: ListedPrice[];
   incarnation: number;
@@ -293,9 +300,15 @@ export function isEnding({ phase }: WorkerRecord): boolean {
   return phase === "shutdown" || phase === "gone";
 }
 
-/** The resources of the machine: those of its type or, if it is self-hosted, those that its host measured. */
-export function capacityOf({ intent, measured }: WorkerRecord): Resources {
-  return intent.kind === "self-hosted" ? (measured ?? NO_RESOURCES) : resourcesOfType(intent.type);
+/**
+ * The resources of the machine: those of its type or, if it is self-hosted, those that its host measured. Of
+ * GPUs those count that its host can use (devices.md#capacity).
+ */
+export function capacityOf({ intent, measured, devices }: WorkerRecord): Resources {
+  const usable = devices?.list.filter(({ healthy }) => healthy).length;
+  if (intent.kind !== "self-hosted") return withGpus(resourcesOfType(intent.type), usable);
+  const resources = measured ?? NO_RESOURCES;
+  return usable === undefined || measured === null ? resources : { ...resources, gpus: usable };
 }
 
 /** Memory in bytes that the host measured. Undefined: it is unknown, or `capacityOf` already contains it. */

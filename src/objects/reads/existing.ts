@@ -1,13 +1,13 @@
 // Does a run exist, was it deleted, or is its id taken by another submission?
 import canonicalize from "canonicalize";
+import { healthOfRun } from "../../core/allocation/health/view.ts";
 import { phaseOf, stateOf } from "../../core/allocation/phase.ts";
 import { isHeld } from "../../core/allocation/placements/hold.ts";
 import type { AllocationState, Existing } from "../../core/allocation/state.ts";
-import type { RunState } from "../../schema/run/run.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { DroverError, type ErrorCode, type FieldError } from "../../shared/errors.ts";
 import type { Millis } from "../../shared/machine.ts";
-import type { SubmitRequest } from "../rpc.ts";
+import type { SubmitRequest, WaitedFor } from "../rpc.ts";
 
 /** The run. Throws `expired_run` if the run was deleted, and `unknown_run` if it never existed. */
 export function existing(state: AllocationState, run: string): Existing {
@@ -67,10 +67,11 @@ export function isReleased({ record }: AllocationState): boolean {
 
 /**
  * Whether a wait for one of these states is over: the run is in one of them, or can no longer reach any of
- * them.
+ * them. `healthy`: all its checks pass, or it has none (health.md#wait).
  */
-export function isSettled({ record, ...state }: AllocationState, states: RunState[]): boolean {
+export function isSettled({ record, ...state }: AllocationState, states: WaitedFor): boolean {
   if (record === null || record.ended) return true;
+  if (states === "healthy") return ["healthy", undefined].includes(healthOfRun(record));
   // Of all states, only `pending` can become unreachable before the end: runs go from pending to running to
   // an end, or from pending to an end.
   const isOver = states.every((wanted) => wanted === "pending");

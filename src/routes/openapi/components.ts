@@ -9,6 +9,8 @@ import * as machine from "../../schema/machine-state.ts";
 import * as times from "../../schema/pool/times.ts";
 import * as pool from "../../schema/pool.ts";
 import * as problem from "../../schema/problem.ts";
+import * as checks from "../../schema/run/checks.ts";
+import * as container from "../../schema/run/container.ts";
 import * as peaks from "../../schema/run/peaks.ts";
 import * as run from "../../schema/run/run.ts";
 import * as task from "../../schema/run/task.ts";
@@ -28,6 +30,9 @@ export const COMPONENTS: readonly z.ZodType[] = [
   host.LogPiece,
   host.Sample,
   host.SavedFiles,
+  host.HostEngine,
+  checks.CheckWord,
+  checks.RunHealth,
   pool.IdleBehavior,
   times.PoolProbe,
   times.PoolRetention,
@@ -42,6 +47,11 @@ export const COMPONENTS: readonly z.ZodType[] = [
   task.StartErrorCode,
   task.FakeInput,
   task.SecretUse,
+  container.ImagePull,
+  container.ContainerNetwork,
+  container.Bind,
+  container.Container,
+  container.AllowedContainers,
   task.TaskInput,
   run.RunSpec,
   run.RunState,

@@ -57,6 +57,7 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   digest_mismatch: "the bytes do not match their digest; nothing is stored",
   host_paths_not_allowed: "the pool does not allow absolute directories",
   fake_driver_not_allowed: "the pool does not allow the fake driver",
+  container_not_allowed: "a container needs what the pool does not allow (`allowContainers`)",
   secrets_too_large: "the secrets of one task are too large together",
   busy:
     "the pool's queue is full, it has too many unused codes or makes too many calls to its provider, or " +

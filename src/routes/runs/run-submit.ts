@@ -41,6 +41,7 @@ const submit = operation({
     "unsatisfiable",
     "host_paths_not_allowed",
     "fake_driver_not_allowed",
+    "container_not_allowed",
     "busy",
     "not_acknowledged",
   ],

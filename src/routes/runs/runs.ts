@@ -8,6 +8,7 @@ import { Why } from "../../schema/why.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { EdgeApp } from "../edge.ts";
+import { invalid } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
 import {
   Flag,
@@ -40,6 +41,12 @@ const read = operation({
       state: repeatable(StateFilter)
         .optional()
         .meta({ description: "what `wait` waits for; `done` if absent" }),
+      health: z
+        .literal("healthy", "must be `healthy`: there is no other health to wait for")
+        .optional()
+        .describe(
+          "`wait` waits until all checks of the run pass; it ends at once if it has none, and with it",
+        ),
       include: z
         .enum(["boot"])
         .optional()
@@ -159,11 +166,15 @@ export function runRoutes(app: EdgeApp): void {
   app.openapi(read, async (c) => {
     // A new stub for each call: a stub that has failed keeps failing.
     const run = () => c.var.objects.allocation(c.req.valid("param").id);
-    const { wait, state, include } = c.req.valid("query");
+    const { wait, state, health, include } = c.req.valid("query");
     const boot = include === "boot";
     const ms = waitMs(wait);
     if (ms === 0) return c.json(await run().read({ boot }), 200);
-    const states = statesOf(state ?? ["done"]);
+    if (health !== undefined && state !== undefined)
+      throw invalid([
+        { pointer: "?health", detail: "cannot be combined with `state`: wait for one of them" },
+      ]);
+    const states = health ?? statesOf(state ?? ["done"]);
     const status = await new Hold(ms).ask((leftMs) => run().wait(states, leftMs));
     return c.json(boot ? await run().read({ boot }) : status, 200);
   });

@@ -7,20 +7,37 @@ import { invalid } from "../http/invalid.ts";
 /** Replaces a value that the token may not read. */
 export const HIDDEN = "[hidden: reading it needs runs:env]";
 
-/** The status of a run with its environment and standard input hidden. Names of variables stay visible. */
+/**
+ * The status of a run with its environment, its standard input and the headers of its checks hidden. Names of
+ * variables and headers stay visible.
+ */
 export function withHiddenValues(status: RunStatus): RunStatus {
   const { spec } = status;
   const tasks = spec.tasks?.map((task) => ({ ...task, ...hidden(task) }));
   return { ...status, spec: { ...spec, ...hidden(spec), ...(tasks === undefined ? {} : { tasks }) } };
 }
 
-type Holder = { env?: Record<string, string> | undefined; stdin?: string | undefined };
+type Holder = Pick<RunSpec, "stdin" | "checks"> & { env?: Record<string, string> | undefined };
 
-function hidden<Of extends Holder>({ env, stdin }: Of) {
+function hidden({ env, stdin, checks }: Holder) {
   return {
-    ...(env === undefined ? {} : { env: Object.fromEntries(Object.keys(env).map((name) => [name, HIDDEN])) }),
+    ...(env === undefined ? {} : { env: hiddenMap(env) }),
     ...(stdin === undefined ? {} : { stdin: HIDDEN }),
+    ...(checks === undefined ? {} : { checks: checks.map(withHiddenHeaders) }),
   };
+}
+
+type Check = NonNullable<RunSpec["checks"]>[number];
+
+/** A header often has a password or a token of the task. */
+function withHiddenHeaders(check: Check): Check {
+  const { http } = check;
+  if (http?.headers === undefined) return check;
+  return { ...check, http: { ...http, headers: hiddenMap(http.headers) } };
+}
+
+function hiddenMap(map: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.keys(map).map((name) => [name, HIDDEN]));
 }
 
 /**
@@ -29,10 +46,15 @@ function hidden<Of extends Holder>({ env, stdin }: Of) {
  */
 export function refuseHidden(spec: RunSpec, pointer: string): void {
   const fields: FieldError[] = [];
-  const look = ({ env = {}, stdin }: Holder, at: string) => {
-    for (const [name, value] of Object.entries(env))
-      if (value === HIDDEN) fields.push(fault(`${at}/env/${name}`));
+  const lookIn = (map: Record<string, string>, at: string) => {
+    for (const [name, value] of Object.entries(map))
+      if (value === HIDDEN) fields.push(fault(`${at}/${name.replaceAll("~", "~0")}`));
+  };
+  const look = ({ env = {}, stdin, checks = [] }: Holder, at: string) => {
+    lookIn(env, `${at}/env`);
     if (stdin === HIDDEN) fields.push(fault(`${at}/stdin`));
+    for (const [n, { http }] of checks.entries())
+      lookIn(http?.headers ?? {}, `${at}/checks/${n}/http/headers`);
   };
   look(spec, pointer);
   for (const [index, task] of (spec.tasks ?? []).entries()) look(task, `${pointer}/tasks/${index}`);

@@ -75,14 +75,16 @@ export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): 
   return { ...spec, labels: { ...spec.labels, ...forced } };
 }
 
-/** The secrets that a spec names, with where it does. */
+/** The secrets that a spec names, with where it does: those of its tasks, and of registries for them. */
 export function secretsIn(spec: RunSpec, pointer = ""): { secret: string; pointer: string }[] {
-  const places = [{ at: pointer, secrets: spec.secrets }].concat(
-    (spec.tasks ?? []).map(({ secrets }, index) => ({ at: `${pointer}/tasks/${index}`, secrets })),
-  );
-  return places.flatMap(({ at, secrets = {} }) =>
-    Object.entries(secrets).map(([key, { secret }]) => ({ secret, pointer: `${at}/secrets/${key}` })),
-  );
+  const places: (Pick<RunSpec, "secrets" | "container"> & { at: string })[] = [
+    { ...spec, at: pointer },
+    ...(spec.tasks ?? []).map((task, index) => ({ ...task, at: `${pointer}/tasks/${index}` })),
+  ];
+  return places.flatMap(({ at, secrets = {}, container: { auth } = {} }) => [
+    ...Object.entries(secrets).map(([key, { secret }]) => ({ secret, pointer: `${at}/secrets/${key}` })),
+    ...(auth === undefined ? [] : [{ secret: auth, pointer: `${at}/container/auth` }]),
+  ]);
 }
 
 /** A caller, as far as it decides which secrets the caller may name. */

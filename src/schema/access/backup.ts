@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { MAX_RESTORED } from "../../shared/limits.ts";
 import { InstantInput, Name, ProjectName } from "../common.ts";
-import { SecretName } from "../run/task.ts";
+import { SecretName } from "../run/secret-name.ts";
 import { GrantedScope, TokenId, TokenLimits } from "./token.ts";
 import { TrustRuleRequest } from "./trust.ts";
 

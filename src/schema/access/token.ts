@@ -4,7 +4,8 @@ import { BREAK_GLASS_NAME, GRANTABLE_SCOPES, PRESET_NAMES, SCOPES } from "../../
 import { TOKEN_ID_CHARS } from "../../shared/access/token-text.ts";
 import { formatDuration, parseDuration } from "../../shared/duration.ts";
 import { Duration, InstantText, Name } from "../common.ts";
-import { SecretName, TextMap } from "../run/task.ts";
+import { SecretName } from "../run/secret-name.ts";
+import { TextMap } from "../run/task.ts";
 import { isNetwork } from "./networks.ts";
 
 /** How many pools, and how many source networks, the limits of one token can name. */

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { MAX_AFTER } from "../../shared/limits.ts";
 import { Duration, Keep, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
 import { RunArray } from "./array.ts";
+import { CheckRestartInput, Checks } from "./checks.ts";
+import { Container } from "./container.ts";
 import { MachineAsks } from "./machine-asks.ts";
 import { addFaults } from "./spec-rules.ts";
 import {
@@ -28,6 +30,9 @@ const USUAL_RESOURCES = { vcpus: 1, disk: "0", gpus: 0 };
 const Fields = z.strictObject({
   id: RunId.optional(),
   argv: Argv.optional(),
+  container: Container.optional().describe(
+    "the container in which each task runs that names none; absent: commands run on the machine itself",
+  ),
   tasks: z
     .array(TaskInput, "must be a list of tasks, each with a name and a command")
     .min(1, "must have at least 1 entry")
@@ -57,6 +62,8 @@ const Fields = z.strictObject({
   shutdownDelay: Duration.optional(),
   restart: RestartInput.optional(),
   reschedule: RescheduleInput.optional(),
+  checks: Checks.optional(),
+  checkRestart: CheckRestartInput.optional(),
   sticky: z
     .boolean()
     .optional()
@@ -97,7 +104,7 @@ const Fields = z.strictObject({
 /**
  * A run (api.md#forms-and-defaults). The short form has `argv`: one command. The long form has `tasks`: a
  * group that is placed on one worker. In the long form, a task inherits omitted fields from the group: `env`,
- * `secrets`, `meta`, `dir`, `resources`, `restart`, and the fields that say how it is stopped.
+ * `secrets`, `meta`, `dir`, `container`, `resources`, `restart`, and the fields that say how it is stopped.
  */
 export const RunSpec = Fields.superRefine((spec, context) => {
   // `continue: false` tells the union in `Submission` that this form does not match.

@@ -7,6 +7,8 @@ import { InstantText, Name, RunId, SnapshotId, Wait } from "../common.ts";
 import { ErrorCode } from "../problem.ts";
 import { RunArray } from "./array.ts";
 import { RunBoot } from "./boot.ts";
+import { CheckView, RunHealth } from "./checks.ts";
+import { DeviceIds } from "./devices.ts";
 import { Peaks, SizeAdvice } from "./peaks.ts";
 import { RunSpec } from "./run-spec.ts";
 import { Signal, TextMap } from "./task.ts";
@@ -52,7 +54,10 @@ export const Attempt = z
     startedAt: InstantText.nullable(),
     finishedAt: InstantText.nullable(),
     exit: Exit.nullable(),
+    devices: DeviceIds.optional().describe("the ids of the GPUs that it was given; absent: none"),
     peaks: Peaks.optional().describe("the most that it has used; absent: not measured, or not ended"),
+    image: z.string().optional().describe("the image of its container, by its digest where it has one"),
+    doing: z.string().optional().describe("before its start: what its host does for it, such as a pull"),
   })
   .meta({ id: "Attempt" });
 
@@ -126,6 +131,7 @@ const TaskStatus = z
     startedAt: InstantText.nullable(),
     finishedAt: InstantText.nullable(),
     attempts: z.array(Attempt),
+    checks: z.array(CheckView).optional().describe("absent: the task has none"),
     events: z.array(RunEvent),
   })
   .meta({ id: "TaskStatus" });
@@ -156,6 +162,7 @@ const AnyRun = z.object({
       "with `include=boot`: how the machine of its latest placement became ready; null: it has no " +
         "placement yet, or its worker does not answer",
     ),
+  health: RunHealth.optional().describe("absent: no task has checks, or the run has ended"),
   tasks: z.array(TaskStatus),
   advice: z
     .array(SizeAdvice)
@@ -250,6 +257,7 @@ export const RunSummary = z
     rerunOf: z.string().optional().describe("the run that it repeats"),
     array: RunArray.optional(),
     keptUntil: InstantText.optional().describe("it has failed, and its machine keeps it until then"),
+    health: RunHealth.optional().describe("absent: no task has checks, or the run has ended"),
     exitCode: z.int().nullable(),
     failure: FailureCode.optional().describe(
       "why it has failed, or why its end is unknown; absent: it has not failed",

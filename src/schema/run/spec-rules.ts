@@ -1,6 +1,8 @@
 // Do the fields of a run's spec contradict each other (api.md#refused-specs)?
 
-import { MAX_TASK_SECRETS } from "../../shared/limits.ts";
+import { containerOf } from "../../shared/containers/container-of.ts";
+import { REGISTRY_SECRET } from "../../shared/containers/registry-secret.ts";
+import { MAX_CONTAINER_VARIABLES, MAX_TASK_SECRETS } from "../../shared/limits.ts";
 import {
   type PolicyFault,
   type RescheduleFields,
@@ -12,6 +14,8 @@ import {
   restartPolicy,
 } from "../../shared/policy.ts";
 import { resultTaskOf } from "../../shared/result-task.ts";
+import type { CheckInput, CheckRestartInput } from "./checks.ts";
+import type { Container } from "./container.ts";
 import type { SecretUses, TaskInput } from "./task.ts";
 
 /** Reports a field that breaks a rule: its path, and what is allowed there. */
@@ -20,6 +24,7 @@ type Add = (path: (string | number)[], message: string) => void;
 /** The fields of a spec that the rules check. */
 interface Ruled {
   argv?: string[];
+  container?: Container;
   tasks?: TaskInput[];
   type?: RunType;
   restart?: RestartFields;
@@ -27,6 +32,11 @@ interface Ruled {
   outputs?: string[];
   env?: Record<string, string>;
   secrets?: SecretUses;
+  umask?: string;
+  checks?: CheckInput[];
+  checkRestart?: CheckRestartInput;
+  keep?: string;
+  dir?: string;
 }
 
 /** Reports all broken rules of a spec whose single fields are valid (api.md#refused-specs). */
@@ -34,12 +44,14 @@ export function addFaults(spec: Ruled, add: Add): void {
   const { argv, tasks } = spec;
   if (argv !== undefined && tasks !== undefined)
     add(["argv"], "cannot be combined with `tasks`: a run is one command, or a group of tasks");
-  if (argv === undefined && tasks === undefined)
+  if (argv === undefined && tasks === undefined && spec.container === undefined)
     add(["argv"], 'must be a list of strings, such as ["make", "test"]');
   addGroupFaults(tasks ?? [], add);
+  addContainerFaults(spec, add);
   addOutputFaults(spec, add);
   addPolicyFaults(spec, add);
   addSecretFaults(spec, add);
+  addCheckFaults(spec, add);
 }
 
 function addGroupFaults(tasks: TaskInput[], addAt: Add): void {
@@ -63,6 +75,103 @@ function addGroupFaults(tasks: TaskInput[], addAt: Add): void {
   }
   if (tasks.length > 0 && tasks.every((task) => task.lifecycle?.hook !== undefined))
     addAt(["tasks"], "must have a main task: one whose `lifecycle` has no `hook`");
+}
+
+/** A task runs in a container or as a process; only an image can say the command (containers.md#fields). */
+function addContainerFaults(spec: Ruled, addAt: Add): void {
+  const { container, env = {}, secrets = {}, tasks = [] } = spec;
+  addRegistryFaults(secrets, (path, message) => addAt(["secrets", ...path], message));
+  const isFull = hasTooMany(env);
+  const contained = tasks.map((task) => containerOf(spec, task) !== undefined);
+  if (isFull && (tasks.length === 0 ? container !== undefined : contained.includes(true)))
+    addAt(["env"], TOO_MANY_VARIABLES);
+  const isWhole = tasks.length === 0 ? container !== undefined : !contained.includes(false);
+  if (isWhole && spec.umask !== undefined) addAt(["umask"], NO_UMASK);
+  if (isWhole && spec.keep !== undefined) addAt(["keep"], NO_KEEP);
+  if (isWhole) addDirectoryFaults(spec.dir, addAt);
+  if (container !== undefined)
+    addSettingFaults(container, (path, message) => addAt(["container", ...path], message));
+  addNeedFaults(spec, addAt);
+  for (const [i, task] of tasks.entries()) {
+    const add: Add = (field, message) => addAt(["tasks", i, ...field], message);
+    const own = containerOf(spec, task);
+    if (own !== undefined) addDirectoryFaults(task.dir ?? (isWhole ? undefined : spec.dir), add);
+    if (task.container !== undefined)
+      addSettingFaults(task.container, (path, message) => add(["container", ...path], message));
+    if (own !== undefined && task.umask !== undefined) add(["umask"], NO_UMASK);
+    if (own !== undefined && !isFull && hasTooMany({ ...env, ...task.env })) add(["env"], TOO_MANY_VARIABLES);
+    if (task.container !== undefined && own === undefined)
+      add(["container"], `cannot be combined with \`driver: "${task.driver}"\``);
+    if (task.driver === "container" && own === undefined)
+      add(["container"], 'must name an image with `driver: "container"`, such as {"image": "node:24"}');
+    if (task.argv === undefined && own === undefined)
+      add(["argv"], 'must be a list of strings, such as ["make", "test"]');
+    if (task.user !== undefined && own !== undefined)
+      add(["user"], "is a user of the machine; the user in a container is `container.user`");
+    addRegistryFaults(task.secrets ?? {}, (path, message) => add(["secrets", ...path], message));
+  }
+}
+
+const NO_UMASK = 'has no effect in a container: set it in the command, such as ["sh", "-c", "umask 027; …"]';
+const NO_KEEP =
+  "is not possible in a container yet: what has ended is removed. Keep its files with `outputs`";
+const TOO_MANY_VARIABLES =
+  `must have at most ${MAX_CONTAINER_VARIABLES} entries in a container, with those of the group: ` +
+  "put the others into a file that the command reads";
+
+function hasTooMany(env: Record<string, string>): boolean {
+  return Object.keys(env).length > MAX_CONTAINER_VARIABLES;
+}
+
+/** The directory of a task is mounted under its own path (containers.md#environment). */
+function addDirectoryFaults(dir: string | undefined, add: Add): void {
+  if (dir === undefined || !dir.startsWith("/")) return;
+  if (plainPath(dir) === "/")
+    add(["dir"], "must not be `/` in a container: it would be mounted over the whole image");
+  else if (dir.includes(":"))
+    add(["dir"], "must not contain a colon in a container, which separates the fields of a mount");
+}
+
+/** No engine starts a container with two mounts at one place, or with such limits (containers.md#binds). */
+function addSettingFaults({ binds = [], tmpfs = {}, ulimits = {} }: Container, add: Add): void {
+  const targets = new Set<string>();
+  const addTarget = (target: string, path: (string | number)[]) => {
+    const plain = plainPath(target);
+    if (targets.has(plain)) add(path, `is the place of two mounts: ${plain}`);
+    targets.add(plain);
+  };
+  for (const [i, { target }] of binds.entries()) addTarget(target, ["binds", i, "target"]);
+  for (const target of Object.keys(tmpfs)) addTarget(target, ["tmpfs", target]);
+  for (const [name, limit] of Object.entries(ulimits)) {
+    if (typeof limit === "number" || limit.hard === -1) continue;
+    if (limit.soft === -1 || limit.soft > limit.hard)
+      add(["ulimits", name, "soft"], `must be at most the hard limit, ${limit.hard}`);
+  }
+}
+
+/** What the containers of a run need is sent to its pool, so it is bounded in all (containers.md#allowed). */
+function addNeedFaults({ container, tasks = [] }: Ruled, add: Add): void {
+  const all = [container, ...tasks.map((task) => task.container)].filter((one) => one !== undefined);
+  for (const field of ["binds", "devices", "addCapabilities"] as const) {
+    const count = all.reduce((sum, one) => sum + (one[field]?.length ?? 0), 0);
+    if (count > MAX_CONTAINER_NEEDS)
+      add(["tasks"], `must have at most ${MAX_CONTAINER_NEEDS} \`${field}\` in all, with those of the group`);
+  }
+}
+
+/** How many paths, devices and capabilities the containers of a run can name in all. */
+const MAX_CONTAINER_NEEDS = 64;
+
+/** A path without doubled slashes, `.` and a slash at its end. */
+function plainPath(path: string): string {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  return `/${parts.join("/")}`;
+}
+
+/** The credentials for a registry are never given to the command, so their name is Drover's. */
+function addRegistryFaults(secrets: SecretUses, add: Add): void {
+  if (Object.hasOwn(secrets, REGISTRY_SECRET))
+    add([REGISTRY_SECRET], "is reserved for the credentials of a registry: use another name");
 }
 
 /** The outputs of a run come from one task, so the spec must determine this task. */
@@ -110,4 +219,43 @@ function addPolicyFaults(spec: Ruled, add: Add): void {
     if (task.restart === undefined) continue;
     addAt(["tasks", i, "restart"], restartFault(restartPolicy(type, short, restart, task.restart)));
   }
+}
+
+/** Checks belong to one task that goes on running, and have names of their own (health.md#refused). */
+function addCheckFaults(spec: Ruled, add: Add): void {
+  const { tasks } = spec;
+  for (const field of ["checks", "checkRestart"] as const)
+    if (tasks !== undefined && spec[field] !== undefined)
+      add([field], "belongs to one task: move it into the entry of that task in `tasks`");
+  if (tasks === undefined) {
+    addFaultsOfChecks(spec, add);
+    addNetworkFaults(spec.checks, spec.container, add);
+  }
+  for (const [i, task] of (tasks ?? []).entries()) {
+    const addAt: Add = (field, message) => add(["tasks", i, ...field], message);
+    addFaultsOfChecks(task, addAt);
+    addNetworkFaults(task.checks, containerOf(spec, task), addAt);
+    const { hook, sidecar = false } = task.lifecycle ?? {};
+    if (task.checks !== undefined && hook !== undefined && !sidecar)
+      addAt(["checks"], `cannot be of a ${hook} task that is to end: check main tasks and sidecars`);
+  }
+}
+
+function addFaultsOfChecks({ checks, checkRestart }: Pick<Ruled, "checks" | "checkRestart">, add: Add): void {
+  if (checkRestart !== undefined && checks === undefined)
+    add(["checkRestart"], "needs `checks`: without any, nothing can restart the task");
+  const names = new Set<string>();
+  for (const [i, { name }] of (checks ?? []).entries()) {
+    if (names.has(name)) add(["checks", i, "name"], `is used twice for this task: "${name}"`);
+    names.add(name);
+  }
+}
+
+/** Nothing reaches a container without a network (health.md#refused). */
+function addNetworkFaults(checks: CheckInput[] = [], container: Container | undefined, add: Add): void {
+  if (container?.network !== "none") return;
+  for (const [i, check] of checks.entries())
+    for (const kind of ["http", "tcp"] as const)
+      if (check[kind] !== undefined)
+        add(["checks", i, kind], 'cannot reach a container with `network: "none"`: use `command`');
 }

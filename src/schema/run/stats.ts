@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { InstantText } from "../common.ts";
 import { Sample } from "../host.ts";
+import { DeviceIds } from "./devices.ts";
 import { Peaks } from "./peaks.ts";
 import { TaskState } from "./run.ts";
 
@@ -15,6 +16,9 @@ export const RunStats = z
         name: z.string(),
         state: TaskState,
         attempt: z.string().nullable().describe("the running attempt; null: none"),
+        devices: DeviceIds.optional().describe(
+          "the ids of the GPUs that its latest attempt was given; absent: none",
+        ),
         usage: Sample.nullable(),
         peaks: Peaks.optional().describe(
           "the most that one of its attempts has used; absent: not measured, or none has ended",

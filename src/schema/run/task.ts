@@ -5,6 +5,9 @@ import { START_ERROR_CODES } from "../../shared/errors.ts";
 import { MAX_LABELS, MAX_TASK_SECRETS, MAX_TEXT_MAP_BYTES } from "../../shared/limits.ts";
 import { SIGNALS } from "../../shared/signals.ts";
 import { Duration, ProcessText, type Resources, Size, SnapshotId } from "../common.ts";
+import { type CheckRestart, CheckRestartInput, type CheckSpec, Checks } from "./checks.ts";
+import { Container } from "./container.ts";
+import { SecretName } from "./secret-name.ts";
 
 export const Signal = z.enum(SIGNALS).meta({ id: "Signal" });
 export type SignalName = z.output<typeof Signal>;
@@ -155,14 +158,6 @@ export const Identity = z
       "`DROVER_OIDC_REQUEST_TOKEN` are in its environment",
   );
 
-/** The name of a secret of this Drover. It is part of paths. */
-export const SecretName = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
-    "must be 1 to 64 letters, digits, `_`, `.` and `-`, and begin with a letter or digit",
-  );
-
 /** The name that a task has for a secret: of a file in `DROVER_SECRETS_DIR`, or of a variable. */
 const SecretKey = z
   .string()
@@ -198,8 +193,8 @@ export const Outputs = z
   .min(1, "must have at least 1 glob")
   .max(64, "must have at most 64 globs");
 
-/** How a host runs a task: as a process, or as a simulated script. */
-export const DriverName = z.enum(["exec", "fake"]);
+/** How a host runs a task: as a process, in a container, or as a simulated script. */
+export const DriverName = z.enum(["exec", "container", "fake"]);
 export type DriverName = z.output<typeof DriverName>;
 
 /** Why a command could not be started. */
@@ -235,7 +230,8 @@ export const TaskInput = z
       .string()
       .regex(TASK_NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes")
       .refine((name) => name !== "alloc", 'must not be "alloc", which is reserved'),
-    argv: Argv,
+    argv: Argv.optional().describe("the command; it may be absent only with `container`: then the image's"),
+    container: Container.optional().describe("the container in which it runs; absent: none"),
     lifecycle: Lifecycle.optional(),
     leader: z.boolean().optional(),
     env: Environment.optional(),
@@ -255,6 +251,8 @@ export const TaskInput = z
     snapshot: SnapshotId.optional(),
     stdin: z.string().optional(),
     identity: Identity.optional(),
+    checks: Checks.optional(),
+    checkRestart: CheckRestartInput.optional(),
   })
   .meta({ id: "Task" });
 export type TaskInput = z.output<typeof TaskInput>;
@@ -268,7 +266,10 @@ export interface FakeScript extends Omit<z.output<typeof FakeInput>, "runFor" | 
 /** One task of a run as its host needs it. A run of the short form has one task, called `main`. */
 export interface TaskSpec {
   name: string;
+  /** Empty only in a container: then the command is the image's. */
   argv: string[];
+  /** The container in which it runs. Absent: none. */
+  container?: Container;
   env: Record<string, string>;
   /** Its secrets, which it gets from its host; none if absent. */
   secrets?: SecretUses;
@@ -298,4 +299,8 @@ export interface TaskSpec {
   keep?: true;
   /** The globs of the task's result, which is collected once the task has ended by itself. */
   outputs?: string[];
+  /** How it is checked while it runs (health.md#spec). Absent: it has no checks. */
+  checks?: CheckSpec[];
+  /** When a failing check restarts it. Absent: none does. */
+  checkRestart?: CheckRestart;
 }

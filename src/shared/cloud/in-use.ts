@@ -5,12 +5,13 @@ import { formatSize } from "../size.ts";
 interface Room {
   vcpus: number;
   memoryBytes: number;
+  gpus: number;
 }
 
 /** How much of something a machine has, and how much of that its runs have reserved. */
 export interface InUse {
   /** What it is, as a heading. */
-  name: "vCPUs" | "Memory";
+  name: "vCPUs" | "Memory" | "GPUs";
   used: number;
   of: number;
   /** Both, in units for people. */
@@ -19,16 +20,21 @@ export interface InUse {
 }
 
 /**
- * How much of the vCPUs and of the memory of a machine its runs have reserved. Empty if nobody has said that,
- * or if what the machine has is not known yet.
+ * How much of the vCPUs, of the memory and of the GPUs of a machine its runs have reserved. GPUs are left out
+ * where there are none. Empty if nobody has said that, or if what the machine has is not known yet.
  */
 export function inUse({ resources, used }: { resources: Room; used?: Room | undefined }): InUse[] {
   if (used === undefined || resources.vcpus === 0 || resources.memoryBytes === 0) return [];
   const vcpus = { used: used.vcpus, of: resources.vcpus };
   const memory = { used: used.memoryBytes, of: resources.memoryBytes };
+  const gpus = { used: used.gpus, of: resources.gpus };
+  const hasGpus = gpus.of > 0 || gpus.used > 0;
   return [
     { name: "vCPUs", ...vcpus, usedText: String(vcpus.used), ofText: String(vcpus.of) },
     { name: "Memory", ...memory, usedText: formatSize(memory.used), ofText: formatSize(memory.of) },
+    ...(hasGpus
+      ? [{ name: "GPUs" as const, ...gpus, usedText: String(gpus.used), ofText: String(gpus.of) }]
+      : []),
   ];
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { hostMachine } from "../../../agent/core/host.ts";
 import type { AttemptState, HostState } from "../../../agent/core/types.ts";
 import { check } from "../../../src/shared/machine.ts";
+import { gpu } from "./devices/gpus.ts";
 import { busyHost, EXIT, ID, idleHost, LEASE_MS, run, stop } from "./drive.ts";
 
 /** What no event can do to a host; each breaks one invariant. */
@@ -26,6 +27,9 @@ const BROKEN: [what: string, rule: string, step: () => [HostState, HostState]][]
     "host-protocol.md#orders",
     () => attempt({ signaledUpTo: 2 }, { signaledUpTo: 1 }),
   ],
+  ["a device is given to two", "devices.md#exclusive", () => onto({ attempts: sharing() })],
+  ["its devices change", "devices.md#assignment", () => attempt({ devices: [gpu("g0")] }, { devices: [] })],
+  ["devices of what lives are freed", "devices.md#freed", () => freeing()],
   ["stored output is lost", "host-protocol.md#logs", () => attempt({ logs: logs(9) }, { logs: logs(8) })],
 ];
 
@@ -33,6 +37,26 @@ const LATER = 1e7;
 const STOP = { signal: "SIGTERM", killAt: 8e9, killing: false, signaled: true } as const;
 const idle = () => idleHost().state;
 const logs = (acked: number) => ({ stdout: { size: 9, acked }, stderr: { size: 0, acked: 0 } });
+
+/** Its devices are freed while it runs. */
+function freeing(): [HostState, HostState] {
+  const devices = [gpu("g0")];
+  return attempt({ devices }, { devices, freed: true });
+}
+
+/** Two attempts with the same device. */
+function sharing(): HostState["attempts"] {
+  const { attempts } = busyHost().state;
+  return Object.fromEntries(
+    Object.values(attempts).flatMap((one) => {
+      const of = { ...one, devices: [gpu("g0")] };
+      return [
+        [ID, of],
+        ["other/main/1.1", { ...of, id: "other/main/1.1" }],
+      ];
+    }),
+  );
+}
 
 /** A host with a running attempt changes in this way. */
 function onto(more: Partial<HostState>): [HostState, HostState] {

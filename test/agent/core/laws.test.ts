@@ -5,6 +5,7 @@ import type { HostEvent } from "../../../agent/core/events.ts";
 import { hostMachine, initialHost } from "../../../agent/core/host.ts";
 import type { HostState } from "../../../agent/core/types.ts";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
+import { failing, gpu, NO_SOURCE, needs, seen } from "./devices/gpus.ts";
 import { EXIT, LEASE_MS, run, SETUP, step, stop } from "./drive.ts";
 
 const IDS = ["a/main/1.1", "b/main/1.1", "c/main/2.1"];
@@ -15,6 +16,7 @@ const order: fc.Arbitrary<AttemptOrder> = fc.oneof(
   fc.record({ id, timeoutMs: fc.option(fc.nat(100_000), { nil: undefined }) }).map((o) => run(o.id, o)),
   id.map((which): AttemptOrder => ({ id: which, want: "run" })),
   id.map((which): AttemptOrder => run(which, { task: { keep: true } })),
+  fc.tuple(id, fc.constantFrom(1, 2)).map(([which, gpus]): AttemptOrder => run(which, { task: needs(gpus) })),
   fc.tuple(id, fc.constantFrom(0, 1, 60_000, 1e9)).map(([which, holdMs]): AttemptOrder => {
     return { id: which, want: "run", holdMs };
   }),
@@ -62,6 +64,13 @@ const event: fc.Arbitrary<HostEvent> = fc.oneof(
     type: fc.constant("noticed" as const),
     raw: fc.constantFrom(null, undefined, "spot", "gone in 1m"),
   }),
+  fc.constantFrom<HostEvent>(
+    NO_SOURCE,
+    failing(),
+    seen(),
+    seen(gpu("g0")),
+    seen(gpu("g0", { healthy: false }), gpu("g1"), gpu("g2")),
+  ),
   fc.constant<HostEvent>({ type: "tick" }),
 );
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import { newTask } from "../../../src/core/allocation/state.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import {
@@ -44,6 +45,30 @@ describe("an attempt goes on and never back, in whatever order its reports arriv
   test("the same report again changes nothing, and costs no version", () => {
     const state = started();
     expect(at(state, T0 + 9, observed([{ ...running, startedAgoMs: 9 }])).record).toBe(state.record);
+  });
+
+  test("what its host does for it is news while it is prepared, at most every ten seconds", () => {
+    const pulls = (done: string): AttemptReport => ({ ...preparing, doing: `pulling node:24: ${done}` });
+    const seen = (state: Submitted) => attemptOf(state)?.doing;
+    const first = runAt(ordered(), T0, observed([pulls("3 %")]));
+    expect(seen(first)).toBe("pulling node:24: 3 %");
+    const soon = runAt(first, T0 + 9_999, observed([pulls("40 %")]));
+    expect(soon.record).toBe(first.record);
+    const later = runAt(soon, T0 + 10_000, observed([pulls("50 %")]));
+    expect(seen(later)).toBe("pulling node:24: 50 %");
+    expect(whyOf(later, null, "w1", T0 + 10_000).reason.text).toContain("pulling node:24: 50 %");
+    expect(later.record.events).toBe(first.record.events);
+    expect(seen(runAt(later, T0 + 60_000, observed([running])))).toBeUndefined();
+    expect(seen(runAt(started(), T0 + 60_000, observed([pulls("60 %")])))).toBeUndefined();
+    expect(seen(runAt(ordered(), T0, observed([pulls("x".repeat(400))])))).toHaveLength(200);
+  });
+
+  test("it has no more devices than its task asks for (reports.md)", () => {
+    const ids = ["gpu-0", "gpu-1", "gpu-2"];
+    const seen = (gpus: number) =>
+      attemptOf(runAt(ordered({ resources: { gpus } }), T0, observed([{ ...running, devices: ids }])))
+        ?.devices;
+    expect([seen(0), seen(2), seen(8)]).toEqual([undefined, ids.slice(0, 2), ids]);
   });
 
   test("an error of the kill is kept", () => {

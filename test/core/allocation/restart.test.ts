@@ -112,6 +112,22 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
+    row: "restart.md#row-4, restart.md#cause-6: stopped for a check",
+    cause: { kind: "unhealthy" },
+    policy: { attempts: 0 },
+    decision: "not_restarting",
+    reason: "not_allowed",
+    counted: 0,
+  },
+  {
+    row: "restart.md#row-11, restart.md#cause-6: stopped for a check",
+    cause: { kind: "unhealthy" },
+    decision: "restarting",
+    reason: "within_policy",
+    delay: "jittered",
+    counted: 1,
+  },
+  {
     row: "restart.md#row-4, start error",
     cause: hopeful,
     policy: { attempts: 0 },

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { statsOf } from "../../../src/core/allocation/read/stats.ts";
-import { queued } from "../support/allocation.ts";
+import { statusOf } from "../../../src/core/allocation/read/status.ts";
+import { exited, observed, ordered, queued, runAt, running, T0 } from "../support/allocation.ts";
 import { GroupStory, group, task } from "../support/group.ts";
 
 // tasks.md#usage: the latest sample of each task that runs; an unknown task is an error.
@@ -44,4 +45,16 @@ test("of one task, if there is one of that name", () => {
 
 test("a run that waits uses nothing", () => {
   expect(statsOf(queued(), null, undefined)).toMatchObject({ at: null, total: null });
+});
+
+test("names the devices of the latest attempt, also after its end (devices.md#report)", () => {
+  const devices = ["g0", "g1"];
+  const first = runAt(ordered({ resources: { gpus: 2 } }), T0, observed([{ ...running, devices }]));
+  for (const state of [first, runAt(first, T0, observed([exited()]))]) {
+    expect(statsOf(state, null, undefined).tasks).toMatchObject([{ devices }]);
+    expect(statusOf(state).tasks[0]?.attempts).toMatchObject([{ devices }]);
+  }
+  expect(statsOf(runAt(ordered(), T0, observed([running])), null, undefined).tasks[0]).not.toHaveProperty(
+    "devices",
+  );
 });

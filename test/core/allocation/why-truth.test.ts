@@ -14,6 +14,7 @@ import {
   ordered,
   queued,
   runAt,
+  running,
   started,
   T0,
 } from "../support/allocation.ts";
@@ -36,6 +37,13 @@ const sigkill = { task: "lead", signal: "SIGKILL", by: "bob" } as const;
 
 const once = { restart: { attempts: 0 } };
 const reschedule = { attempts: 1, delay: "30s" };
+
+/** A run with a check of which its host says this. */
+function withCheck(status: "critical" | "pending") {
+  const checks = [{ name: "port", status, sinceAgoMs: 0, output: "refused" }];
+  const spec = { checks: [{ name: "port", tcp: { port: 80 } }] };
+  return runAt(ordered(spec), T0, observed([{ ...running, checks }], { protocol: 2 }));
+}
 
 /** What happens next, when, and until then whose word is waited for. */
 type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
@@ -89,6 +97,16 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
     ],
     ["it runs", started(), ["running", /is running/, "end", null, "command"]],
     ["… for so long", started({ timeout: "1m" }), ["running", /running/, "stop_run", 60_000, "command"]],
+    [
+      "health.md#why: a check of it fails",
+      withCheck("critical"),
+      ["unhealthy", /check `port` fails since .*: refused/, "end", null, "command"],
+    ],
+    [
+      "… or has not passed yet",
+      withCheck("pending"),
+      ["not_healthy", /check `port` has not passed yet: refused/, "end", null, "command"],
+    ],
     [
       "its outputs are stored",
       runAt(started({ outputs: ["x"] }), T0, observed([{ ...exited(), state: "uploading" }])),

@@ -43,6 +43,45 @@ test.each<[string, MachineAsks | undefined, Kind, boolean]>([
   expect(suits(asks, machine)).toBe(suited);
 });
 
+// devices.md#asks
+describe("a run asks for a GPU of a self-hosted machine", () => {
+  const GIB = 2 ** 30;
+  const has = (model: string, gib: number, vendor = "nvidia") => ({ vendor, model, memoryBytes: gib * GIB });
+  const A100 = has("NVIDIA A100-SXM4-80GB", 79.2);
+  const RTX = has("NVIDIA GeForce RTX 4090", 23.9);
+  type Has = ReturnType<typeof has>;
+
+  test.each<[string, MachineAsks["gpu"], Has[], boolean]>([
+    ["any", {}, [A100], true],
+    ["any, where there is none", {}, [], false],
+    ["its vendor, in other letters", { vendor: "NVIDIA" }, [A100], true],
+    ["another vendor", { vendor: "amd" }, [A100], false],
+    ["a word of its model", { model: "a100" }, [A100], true],
+    ["words of its model", { model: "RTX 4090" }, [RTX], true],
+    ["words that it has in another order", { model: "4090 RTX" }, [RTX], false],
+    ["the beginning of a word", { model: "A10" }, [A100], false],
+    ["the whole model", { model: "NVIDIA A100-SXM4-80GB" }, [A100], true],
+    ["the memory by which it is sold", { memory: "80GiB" }, [A100], true],
+    ["that of a GPU of which the driver keeps most", { memory: "16GiB" }, [has("Tesla T4", 14.76)], true],
+    ["more memory", { memory: "12GiB" }, [has("RTX 2080 Ti", 11)], false],
+    ["memory, where it is not known", { memory: "1GiB" }, [has("GB10", 0)], false],
+    ["what both of two kinds have", { vendor: "nvidia", memory: "20GiB" }, [A100, RTX], true],
+    ["what one of two kinds has", { model: "A100" }, [A100, RTX], false],
+  ])("%s", (_what, gpu, kinds, suited) => {
+    const gpus = { count: kinds.length, kinds };
+    expect(suits({ gpu }, kind({}, { isProvided: false, gpus }))).toBe(suited);
+  });
+
+  test("but not while nothing is known of its devices", () => {
+    expect(suits({ gpu: {} }, kind({}, { isProvided: false }))).toBe(false);
+  });
+
+  test("and of a provider's machine the type says what it has", () => {
+    const gpus = { count: 1, kinds: [has("Tesla T4", 15)] };
+    expect(suits({ gpu: { model: "H100" } }, kind(h100, { gpus }))).toBe(true);
+  });
+});
+
 const TYPES: Partial<PoolConfigInput> = {
   instanceTypes: {
     cheap: { ...plain, price: 1 },

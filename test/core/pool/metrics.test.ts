@@ -148,6 +148,7 @@ describe("the text is what Prometheus reads", () => {
       "pool",
       "reason",
       "state",
+      "status",
     ]);
   });
 });

@@ -51,6 +51,16 @@ const lessMemory = () => {
   const state = configured({}, [waiting("a", { resources: { ...NEED, memoryBytes: 950 * MIB } })]);
   return { ...state, record: { ...state.record, learned: { small: 900 * MIB } } };
 };
+const engineless = () => {
+  const state = configured({}, [waiting("a", { containers: {} })]);
+  return { ...state, record: { ...state.record, engineless: { small: "no Docker" } } };
+};
+
+const fewerGpus = () => {
+  const gpus = { instanceTypes: { gpu: { vcpus: 4, memory: "1GiB", gpus: 2 } } };
+  const state = configured(gpus, [waiting("a", { resources: { ...NEED, gpus: 2 } })]);
+  return { ...state, record: { ...state.record, learnedGpus: { gpu: 1 } } };
+};
 
 /** What happens next, when, and until then whose word is waited for. */
 type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
@@ -135,12 +145,31 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     [
       "the agents of all machines are too old",
       configured({ maxInstances: 1 }, [waiting("a", { protocol: 1 })], [workerRow("w1")]),
-      ["agent_too_old", /too old for .*`outputs`/, "place", null, "operator"],
+      ["agent_too_old", /too old for .*`outputs`.*`checks`, `container`/, "place", null, "operator"],
+    ],
+    [
+      "machines of its type have no container engine",
+      engineless(),
+      ["no_engine", /machines of type small: no Docker\): install Docker/, "place", null, "operator"],
+    ],
+    [
+      "the engine of the only machine does not answer",
+      configured(
+        { maxInstances: 1 },
+        [waiting("a", { containers: {} })],
+        [workerRow("w1", "ready", { noEngine: { why: "podman: no answer", lasts: false } })],
+      ),
+      ["no_engine", /worker w1: podman: no answer/, "place", null, "operator"],
     ],
     [
       "the machines of its type have less memory",
       lessMemory(),
       ["less_memory", /small 900MiB of 1GiB/, "place", null, "operator"],
+    ],
+    [
+      "the machines of its type have fewer GPUs",
+      fewerGpus(),
+      ["fewer_gpus", /it asks for 2 GPUs.*: gpu 1 of 2/, "place", null, "operator"],
     ],
     [
       "its project is no longer served",

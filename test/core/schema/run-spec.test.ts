@@ -26,6 +26,23 @@ test("what is not said has its default (api.md#forms-and-defaults, tasks.md#kill
   });
 });
 
+test("a check has its defaults (health.md#spec)", () => {
+  const checks = [{ name: "web", http: { port: 80 } }];
+  const parsed = RunSpec.parse({ argv: ["make"], checks, checkRestart: { limit: 3 } });
+  expect(parsed.checks).toEqual([
+    {
+      name: "web",
+      http: { port: 80, path: "/", method: "GET" },
+      interval: "10s",
+      timeout: "5s",
+      passAfter: 1,
+      failAfter: 3,
+      startPeriod: "0s",
+    },
+  ]);
+  expect(parsed.checkRestart).toEqual({ limit: 3, grace: "1s", ignoreWarnings: false });
+});
+
 test("each resource that is not said has its default, too", () => {
   expect(RunSpec.parse({ argv: ["make"], resources: { vcpus: 2 } }).resources).toEqual({
     vcpus: 2,

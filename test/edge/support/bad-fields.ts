@@ -67,7 +67,7 @@ const SPECS: BadRequest[] = [
     "an unknown field",
     { argv, comand: 1 },
     "/comand",
-    "is not a known field; the fields are id, argv, tasks",
+    "is not a known field; the fields are id, argv, container",
   ),
   post(
     "an unknown field inside",
@@ -234,7 +234,7 @@ const GROUPS: BadRequest[] = [
     "an unknown driver",
     group({ ...main, driver: "docker" }),
     "/tasks/0/driver",
-    "must be one of exec, fake",
+    "must be one of exec, container, fake",
   ),
   post(
     "a script for a real process",
@@ -290,6 +290,72 @@ const GROUPS: BadRequest[] = [
     { argv, reschedule: { attempts: 1, delay: "1s" } },
     "/reschedule/delay",
     "5s",
+  ),
+];
+
+const port = { port: 80 };
+const check = (more: object) => ({ argv, checks: [{ name: "c", tcp: port, ...more }] });
+
+/** health.md#spec, health.md#refused. */
+const CHECKS: BadRequest[] = [
+  post("no checks", { argv, checks: [] }, "/checks", "at least 1 entry"),
+  post("17 checks", { argv, checks: Array(17).fill({ name: "c", tcp: port }) }, "/checks", "at most 16"),
+  post(
+    "a check of nothing",
+    check({ tcp: undefined }),
+    "/checks/0",
+    "exactly one of `http`, `tcp` and `command`",
+  ),
+  post("a check of two things", check({ http: port }), "/checks/0", "exactly one of"),
+  post(
+    "a name twice",
+    {
+      argv,
+      checks: [
+        { name: "c", tcp: port },
+        { name: "c", tcp: port },
+      ],
+    },
+    "/checks/1/name",
+    "twice",
+  ),
+  post("a name with odd characters", check({ name: "A b" }), "/checks/0/name", "lower-case letters"),
+  post("a port that is none", check({ tcp: { port: 65_536 } }), "/checks/0/tcp/port", "1 to 65535"),
+  post(
+    "a path without a slash",
+    check({ tcp: undefined, http: { ...port, path: "x" } }),
+    "/checks/0/http/path",
+    "begin with /",
+  ),
+  post(
+    "a header with a line end",
+    check({ tcp: undefined, http: { ...port, headers: { a: "b\r\nc: d" } } }),
+    "/checks/0/http/headers/a",
+    "visible ASCII",
+  ),
+  post(
+    "a command without words",
+    check({ tcp: undefined, command: { argv: [] } }),
+    "/checks/0/command/argv",
+    "must name",
+  ),
+  post("an interval that is too short", check({ interval: "999ms" }), "/checks/0/interval", "at least 1s"),
+  post("a time-out that is too short", check({ timeout: "99ms" }), "/checks/0/timeout", "100ms to 5m"),
+  post("a time-out that is too long", check({ timeout: "301s" }), "/checks/0/timeout", "100ms to 5m"),
+  post("a threshold of 0", check({ failAfter: 0 }), "/checks/0/failAfter", "at least 1"),
+  post("a restart for no check", { argv, checkRestart: { limit: 3 } }, "/checkRestart", "needs `checks`"),
+  post("a restart without a limit", { ...check({}), checkRestart: {} }, "/checkRestart/limit", "is required"),
+  post(
+    "checks of a group",
+    { ...group(main), checks: check({}).checks },
+    "/checks",
+    "move it into the entry",
+  ),
+  post(
+    "checks of a task that is to end",
+    group(main, { ...main, name: "b", lifecycle: { hook: "poststop" }, checks: check({}).checks }),
+    "/tasks/1/checks",
+    "cannot be of a poststop task that is to end",
   ),
 ];
 
@@ -479,6 +545,7 @@ export const BAD_FIELDS: BadRequest[] = [
   ...SIGNALED,
   ...SPECS,
   ...GROUPS,
+  ...CHECKS,
   ...RESTARTS,
   ...UPDATES,
   ...BATCHES,

@@ -19,6 +19,37 @@ function run(name: string, more: object, pointer: string, detail: string): BadRe
 
 const URL_BEGINNING = "https://a.example/";
 
+/** A run in a container with these fields, and the expected error at that place. */
+function contained(name: string, more: object, pointer: string, detail: string): BadRequest {
+  return run(name, { container: { image: "node:24", ...more } }, `/container/${pointer}`, detail);
+}
+
+const mount = (source: string, target = "/m") => ({ binds: [{ source, target }] });
+const variables = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`V${i}`, ""]));
+
+const CONTAINERS: BadRequest[] = [
+  contained(
+    "an image that is none",
+    { image: "Not an image" },
+    "image",
+    "the name of an image in lower case",
+  ),
+  contained("an image of 513 characters", { image: "a".repeat(513) }, "image", "at most 512 characters"),
+  contained("a mount of the machine", mount("/"), "binds/0/source", "name the directory that the task needs"),
+  contained("a mount with a colon", mount("/a:b"), "binds/0/source", "use a path without one"),
+  contained("a mount over the image", mount("/a", "/"), "binds/0/target", "name a directory below it"),
+  contained("memory over the image", { tmpfs: { "/": "1GiB" } }, "tmpfs/~1", "name a directory below it"),
+  contained("a limit of no name", { ulimits: { "a b": 1 } }, "ulimits/a b", "the name of a limit"),
+  contained("a limit that is text", { ulimits: { nofile: "many" } }, "ulimits/nofile", "a number, or"),
+  contained("a command of Docker's", { cmd: ["true"] }, "cmd", "is not a known field; the fields are image"),
+  run(
+    "10,000 variables of a container",
+    { container: { image: "node:24" }, env: variables },
+    "/env",
+    "put the others into a file that the command reads",
+  ),
+];
+
 const TASKS: BadRequest[] = [
   task("a name of 64 characters", { name: "a".repeat(64) }, "name", "1 to 63 lower-case letters"),
   task("a name that is empty", { name: "" }, "name", "1 to 63 lower-case letters"),
@@ -116,4 +147,4 @@ const LIMITS: BadRequest[] = [
 ];
 
 /** Bad tasks, artifacts, policies and limits (api.md#refused-specs). */
-export const BAD_TASKS: BadRequest[] = [...TASKS, ...ARTIFACTS, ...POLICIES, ...LIMITS];
+export const BAD_TASKS: BadRequest[] = [...TASKS, ...CONTAINERS, ...ARTIFACTS, ...POLICIES, ...LIMITS];

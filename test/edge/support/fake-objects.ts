@@ -271,7 +271,9 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
     async wait(states, waitMs) {
       const look = () => {
         const { status } = run();
-        return states.includes(status.state) || isTerminal(status.state) ? status : undefined;
+        return states === "healthy" || states.includes(status.state) || isTerminal(status.state)
+          ? status
+          : undefined;
       };
       return (await until(waitMs, look)) ?? run().status;
     },

@@ -1,6 +1,7 @@
 // What stands above a run: its state, why it is in it, and what comes next and when (ui.md#d16).
 import type { RunStatus } from "../../../src/generated/api.ts";
 import { money } from "../../../src/shared/cloud/money.ts";
+import { imagesOf } from "../../../src/shared/containers/images.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
 import { quoteArgv } from "../../../src/shared/shell-words.ts";
 import { ask } from "../../api/send.ts";
@@ -35,6 +36,7 @@ export function Head({ run }: { run: RunStatus }) {
 /** What a run was, in short. */
 export function Facts({ run }: { run: RunStatus }) {
   const worker = run.placements.at(-1)?.worker;
+  const images = imagesOf(run.spec);
   return (
     <dl class="facts">
       <dt>Submitted</dt>
@@ -67,6 +69,12 @@ export function Facts({ run }: { run: RunStatus }) {
       </dd>
       <dt>Worker</dt>
       <dd>{worker === undefined ? "–" : <a href={itemHref("workers", worker)}>{worker}</a>}</dd>
+      {images.length > 0 && (
+        <>
+          <dt>Image</dt>
+          <dd>{images.join(", ")}</dd>
+        </>
+      )}
       <dt>Exit code</dt>
       <dd>{run.exitCode ?? "–"}</dd>
       <dt>Labels</dt>
@@ -83,7 +91,7 @@ export function Facts({ run }: { run: RunStatus }) {
 
 /** The commands of a group, each with the name of its task. */
 function commandsOf({ spec: { tasks = [] } }: RunStatus): string {
-  return tasks.map(({ name, argv }) => `${name}: ${quoteArgv(argv)}`).join("; ");
+  return tasks.map(({ name, argv = [] }) => `${name}: ${quoteArgv(argv)}`).join("; ");
 }
 
 function Cost({ run: { cost, state } }: { run: RunStatus }) {

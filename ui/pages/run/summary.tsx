@@ -7,6 +7,7 @@ import { perHour } from "../../parts/price.ts";
 import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref, withQuery } from "../../router/place.ts";
 import { now } from "../../store/clock.ts";
+import { Checks } from "./checks.tsx";
 import { ADVICE, FAULTS } from "./failure.ts";
 import { Facts } from "./head.tsx";
 import { Outputs } from "./outputs.tsx";
@@ -23,6 +24,7 @@ export function Summary({ run }: { run: RunStatus }) {
       <Timeline run={run} />
       <h2>Tasks</h2>
       <Tasks run={run} />
+      <Checks run={run} />
       {run.placements.length > 0 && (
         <>
           <h2>Placements</h2>

@@ -1,5 +1,6 @@
 // The page of one worker: its state and why, its boot, its runs, its prices, and what to do.
 import type { WorkerStatus } from "../../../src/generated/api.ts";
+import { engineText } from "../../../src/shared/containers/engine-text.ts";
 import { ask } from "../../api/send.ts";
 import { Actions } from "../../parts/acts/act.tsx";
 import { InUse } from "../../parts/in-use.tsx";
@@ -18,6 +19,7 @@ import { historyHref } from "../events/filter.ts";
 import { actionsOf } from "./actions.ts";
 import { Boot, History } from "./boot.tsx";
 import { Console } from "./console.tsx";
+import { Devices } from "./devices.tsx";
 
 /** The page `/ui/workers/{id}`. */
 export function Worker({ item: id = "" }: { item: string | undefined }) {
@@ -54,6 +56,7 @@ export function Worker({ item: id = "" }: { item: string | undefined }) {
           </section>
           <Facts worker={worker} />
           <Actions actions={actionsOf(worker, loaded.again)} />
+          <Devices worker={worker} />
           <RunsOn worker={worker} />
           <Prices worker={worker} />
           <Boot worker={worker} />
@@ -83,6 +86,8 @@ function Facts({ worker }: { worker: WorkerStatus }) {
       <dd>
         <InUse of={worker} />
       </dd>
+      <dt>Containers</dt>
+      <dd>{engineText(worker.engine) ?? "no engine"}</dd>
       <dt>Price</dt>
       <dd>{perHour(worker.price)}</dd>
       <dt>When idle</dt>

@@ -1,4 +1,5 @@
 // What does a host's report change in one attempt of a run?
+import { shownDoing } from "../../../probes/believed.ts";
 import { isUnkillable } from "../../../probes/trouble.ts";
 import type { AttemptReport, HostStop } from "../../../schema/host.ts";
 import type { Exit } from "../../../schema/run/run.ts";
@@ -35,9 +36,9 @@ export function foldAttempt(
   const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
   // A failed kill is news although the attempt makes no progress.
   const stuck = before?.killError === null && !isOver(before) && isUnkillable(report);
-  if (!further && !stuck) return false;
+  if (!further && !stuck) return noteDoing(run, member, before, report);
   const times = timesOf(record, member, before, parts, report, now);
-  const said = further ? report : { ...report, state: before.state };
+  const said = { ...report, devices: asked(member, report), state: further ? report.state : before.state };
   const fetching = before?.fetching === true || (hasArtifacts(record, parts.task) && hasPrepared(report));
   const heard = attemptFrom(before, said, { ...times, epoch: parts.epoch, protocol }, now);
   const timedOut = hasTimedOut(record, run.placement, member, heard, report);
@@ -45,6 +46,28 @@ export function foldAttempt(
   storeAttempt(run, member, after);
   noteAttempt(run, member, before, after, report, times.ended ?? now);
   return true;
+}
+
+/** How much time lies at least between two texts about one attempt that are stored (reports.md). */
+const DOING_EVERY_MS: Millis = 10_000;
+
+/** Stores what a host does now before the start of an attempt. Returns whether that is news. */
+function noteDoing(
+  run: PlacedRun,
+  member: Member,
+  before: AttemptRecord,
+  { state, doing }: AttemptReport,
+): boolean {
+  if (before.state !== "preparing" || state !== "preparing" || doing === undefined) return false;
+  const said = doingOf(doing, run.now);
+  const isSoon = before.doingAt !== undefined && run.now - before.doingAt < DOING_EVERY_MS;
+  if (isSoon || said.doing === before.doing) return false;
+  storeAttempt(run, member, { ...before, ...said });
+  return true;
+}
+
+function doingOf(doing: string, now: Instant): Pick<AttemptRecord, "doing" | "doingAt"> {
+  return { doing: shownDoing(doing), doingAt: now };
 }
 
 /** Stores an attempt. Drops the oldest attempts beyond the limit, with their logs. */
@@ -94,6 +117,8 @@ function attemptFrom(
 ): AttemptRecord {
   const over = report.state === "exited" || report.state === "gone";
   const stopped = report.stopped ?? before?.stopped;
+  const image = report.image ?? before?.image;
+  const unhealthy = unhealthyFrom(report) ?? before?.unhealthy;
   return {
     id: report.id,
     ...host,
@@ -103,12 +128,25 @@ function attemptFrom(
     ...(over && ended !== null && now - ended > HEARD_AT_ONCE_MS ? { heardAt: now } : {}),
     exit: report.exit ?? before?.exit ?? null,
     startError: report.startError ?? null,
+    ...(image === undefined ? {} : { image }),
+    ...(report.doing === undefined || report.state !== "preparing" ? {} : doingOf(report.doing, now)),
     timedOut: report.timedOut ?? false,
     ...(stopped === undefined ? {} : { stopped }),
+    ...(unhealthy === undefined ? {} : { unhealthy }),
     killError: report.kill?.error ?? before?.killError ?? null,
     ...(report.outputs === undefined || !over ? {} : { outputs: report.outputs }),
+    ...devicesOf(report.devices ?? before?.devices),
     ...(report.peaks === undefined || !over ? {} : { peaks: report.peaks }),
   };
+}
+
+/** The devices of an attempt, of which it can have no more than its task asks for (devices.md#exclusive). */
+function asked({ task }: Member, { devices }: AttemptReport): string[] | undefined {
+  return devices?.slice(0, task.spec.resources.gpus);
+}
+
+function devicesOf(devices: string[] | undefined): Pick<AttemptRecord, "devices"> {
+  return devices === undefined || devices.length === 0 ? {} : { devices };
 }
 
 function hasArtifacts({ spec }: AllocationRecord, task: string): boolean {
@@ -161,6 +199,8 @@ function noteAttempt(
     const reason = HOST_STOPS[after.stopped];
     run.note("Killing", at, reason, { task, details: { kill_reason: reason } });
   }
+  if (after.unhealthy !== undefined && before?.unhealthy === undefined)
+    noteUnhealthy(run, task, after.unhealthy, ago(report.unhealthy?.agoMs, after.startedAt ?? 0, at) ?? at);
   if (after.killError !== null && (before?.killError ?? null) === null) {
     const message = `the host could not kill it in five tries and keeps trying: ${after.killError}`;
     run.note("Kill Failed", at, message, { task, details: { kill_error: after.killError } });
@@ -172,7 +212,8 @@ function noteAttempt(
     else run.note("Driver Failure", at, text, { task, details: { driver_error: text } });
   } else if (after.state === "gone" && after.exit === null) {
     // An attempt that was stopped before it started is not lost.
-    const isToStop = member.isStopping || member.restarting || after.stopped !== undefined;
+    const isToStop =
+      member.isStopping || member.restarting || (after.stopped ?? after.unhealthy) !== undefined;
     if (after.startedAt !== null || !(after.timedOut || isToStop))
       run.note("Lost", at, "no process of it is left, and its exit is unknown", { task });
   } else {
@@ -180,6 +221,30 @@ function noteAttempt(
       noteTermination(run, task, after.exit, report, at);
     if (isOver(after)) noteOutputs(run, task, after);
   }
+}
+
+/** The check for which its host has stopped an attempt. */
+function unhealthyFrom({ unhealthy }: AttemptReport): AttemptRecord["unhealthy"] {
+  if (unhealthy === undefined) return undefined;
+  const { agoMs: _, ...check } = unhealthy;
+  return check;
+}
+
+/** Its host stops an attempt since one of its checks has failed too often (health.md#restart). */
+function noteUnhealthy(
+  run: RunDraft,
+  task: string,
+  { check, failures, output }: NonNullable<AttemptRecord["unhealthy"]>,
+  at: Instant,
+): void {
+  const reason = failedCheckText(check, failures);
+  const details = { restart_reason: reason, check, check_output: output };
+  run.note("Restart Signaled", at, `its host stops it: ${reason}: ${output}`, { task, details });
+}
+
+/** That a check has failed too often, in words. */
+export function failedCheckText(check: string, failures: number): string {
+  return `check "${check}" has failed ${failures === 1 ? "once" : `${failures} times in a row`}`;
 }
 
 function noteTermination(

@@ -2,6 +2,7 @@
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import type { Observed } from "../../messages.ts";
 import type { RunDraft } from "../draft.ts";
+import { noteChecks } from "../health/fold.ts";
 import { takeLogs } from "../output/logs.ts";
 import { spillTails } from "../output/tails.ts";
 import { wasOrdered } from "../tasks/tasks.ts";
@@ -44,6 +45,7 @@ function foldPresent(run: RunDraft, message: Observed): void {
       noteSaved(run, report);
       noteContradiction(run, report);
     }
+    if (member !== undefined) noteChecks(run, member, report);
     takeLogs(run, parts.task, report);
   }
   spillTails(run);

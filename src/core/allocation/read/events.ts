@@ -18,6 +18,8 @@ export type RunEventType =
   | "Restarting"
   | "Not Restarting"
   | "Restart Signaled"
+  | "Healthy"
+  | "Unhealthy"
   | "Signaling"
   | "Tunnel Opened"
   | "Sibling Task Failed"

@@ -27,7 +27,9 @@ export function statsOf(state: Existing, usage: RunUsage | null, only: string | 
     const sample = id === null ? undefined : usage?.attempts[id];
     const peaks = peaksOf(attempts);
     const most = peaks === undefined ? {} : { peaks };
-    return { name: task.name, state: how, attempt: id, usage: sample ?? null, ...most };
+    const { devices } = attempts.at(-1) ?? {};
+    const has = devices === undefined ? {} : { devices };
+    return { name: task.name, state: how, attempt: id, ...has, usage: sample ?? null, ...most };
   });
   const samples = tasks.flatMap((task) => task.usage ?? []);
   const known = usage !== null && samples.length > 0;

@@ -7,6 +7,7 @@ import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import { because } from "../../../shared/words.ts";
 import { exactCost, rounded } from "../../run/money.ts";
 import { tasksOf } from "../../spec.ts";
+import { checksShown, healthOfRun } from "../health/view.ts";
 import { phaseOf, type RunPhase, startedAt, stateOf } from "../phase.ts";
 import { shownMember } from "../placements/hold.ts";
 import {
@@ -50,8 +51,15 @@ export function statusOf(state: Existing): RunStatus {
     tasks: record.tasks.flatMap((task) => {
       return view.members.filter(({ known }) => known === task).map((one) => taskStatus(record, one));
     }),
+    ...healthField(record),
     ...(advice.length === 0 ? {} : { advice }),
   };
+}
+
+/** The health of a run whose tasks have checks (health.md#status). */
+function healthField(record: AllocationRecord): Pick<AnyRun, "health"> {
+  const health = healthOfRun(record);
+  return health === undefined ? {} : { health };
 }
 
 /** The machine that keeps the run, and what that costs at list prices (tasks.md#kept). */
@@ -180,7 +188,8 @@ export function clientStatus(views: TaskView[]): "pending" | "running" | "comple
   return views.some(({ state }) => state === "pending") ? "pending" : "complete";
 }
 
-function taskStatus(record: AllocationRecord, { known, phase, state: now, failed }: Member): TaskStatus {
+function taskStatus(record: AllocationRecord, one: Member): TaskStatus {
+  const { known, phase, state: now, failed } = one;
   const { name, restarts, lastRestart, stopFrom, attempts } = known;
   const latest = attempts.at(-1);
   const isBackedOff = phase.kind === "backoff" && stopFrom === undefined;
@@ -197,10 +206,17 @@ function taskStatus(record: AllocationRecord, { known, phase, state: now, failed
     startedAt: isoOrNull(latest?.startedAt ?? null),
     // Null after a restart: earlier ends do not count (decisions/tasks.md#times-of-a-task).
     finishedAt: isoOrNull(phase.kind === "dead" ? (latest?.finishedAt ?? fixed) : null),
-    attempts: attempts.map(({ id, state, startedAt: from, finishedAt: to, exit, peaks }) => {
-      const used = peaks === undefined ? {} : { peaks };
-      return { id, state, startedAt: isoOrNull(from), finishedAt: isoOrNull(to), exit, ...used };
+    attempts: attempts.map(({ id, state, startedAt: from, finishedAt: to, exit, peaks, ...own }) => {
+      const { devices, image, doing } = own;
+      const more = {
+        ...(devices === undefined ? {} : { devices }),
+        ...(peaks === undefined ? {} : { peaks }),
+        ...(image === undefined ? {} : { image }),
+        ...(doing === undefined ? {} : { doing }),
+      };
+      return { id, state, startedAt: isoOrNull(from), finishedAt: isoOrNull(to), exit, ...more };
     }),
+    ...checksShown(one),
     events: eventsOf(record, name),
   };
 }

@@ -5,7 +5,7 @@ import type { Exit, RunEvent } from "../../../schema/run/run.ts";
 import { MAX_TASK_ATTEMPTS } from "../../../shared/limits.ts";
 import { latestWithin, storedBytes } from "../../stored-bytes.ts";
 import type { RunDraft } from "../draft.ts";
-import type { AllocationRecord, AttemptRecord, TaskRecord } from "../state.ts";
+import type { AllocationRecord, AttemptRecord, CheckRecord, TaskRecord } from "../state.ts";
 
 /**
  * How many attempts a run with many tasks keeps at most, and how many attempts each of its tasks keeps in any
@@ -20,6 +20,8 @@ export const MIN_TASK_ATTEMPTS = 4;
  */
 export const MAX_RUN_EVENT_BYTES = 384 * 1024;
 export const MAX_RUN_ATTEMPT_TEXT_BYTES = 128 * 1024;
+/** How many bytes the latest output of all checks of a run may take: the oldest are cut. */
+export const MAX_RUN_CHECK_TEXT_BYTES = 64 * 1024;
 
 /** The characters that a cut text keeps, and the mark after them. */
 const CUT_TO = 32;
@@ -37,7 +39,7 @@ export function limitTexts(run: RunDraft, before: AllocationRecord): void {
   const { events, tasks, eventsDropped } = run.record;
   const kept = events === before.events ? events : latestWithin(events, MAX_RUN_EVENT_BYTES, eventBytes);
   if (kept !== events) run.set({ events: kept, eventsDropped: eventsDropped + events.length - kept.length });
-  const cut = tasks === before.tasks ? tasks : withCutTexts(tasks);
+  const cut = tasks === before.tasks ? tasks : withCutChecks(withCutTexts(tasks));
   if (cut !== tasks) run.set({ tasks: cut });
 }
 
@@ -56,14 +58,33 @@ function withCutTexts(tasks: TaskRecord[]): TaskRecord[] {
   return tasks.map((task) => ({ ...task, attempts: task.attempts.map(cut) }));
 }
 
-function textBytes({ exit, startError, killError, outputs }: AttemptRecord): number {
+/** Cuts what the checks have said that have had their status for the longest time. */
+function withCutChecks(tasks: TaskRecord[]): TaskRecord[] {
+  const all = tasks.flatMap(({ checks }) => checks?.items ?? []);
+  const latest = [...all].sort((a, b) => a.since - b.since);
+  const whole = latestWithin(latest, MAX_RUN_CHECK_TEXT_BYTES, ({ output = "" }) => storedBytes(output));
+  if (whole === latest) return tasks;
+  const isWhole = new Set(whole);
+  const cut = (one: CheckRecord) =>
+    isWhole.has(one) || one.output === undefined ? one : { ...one, output: cutText(one.output) };
+  return tasks.map((task) =>
+    task.checks === undefined
+      ? task
+      : { ...task, checks: { ...task.checks, items: task.checks.items.map(cut) } },
+  );
+}
+
+function textBytes({ exit, startError, killError, outputs, unhealthy, ...own }: AttemptRecord): number {
   const lost = outputs !== undefined && "error" in outputs ? outputs.error : "";
-  const texts = [exit?.message, exit?.signal, startError?.text, killError, lost];
+  const { devices = [], image, doing } = own;
+  const said = [exit?.message, exit?.signal, startError?.text, killError, lost, unhealthy?.output];
+  const texts = [...said, image, doing, ...devices];
   return texts.reduce<number>((sum, text) => sum + storedBytes(text ?? ""), 0);
 }
 
-function withCutText(attempt: AttemptRecord): AttemptRecord {
-  const { exit, startError, killError, outputs } = attempt;
+/** The attempt with short texts, and without the ids of its devices: a part of an id is of no use. */
+function withCutText({ devices: _, ...attempt }: AttemptRecord): AttemptRecord {
+  const { exit, startError, killError, outputs, unhealthy, image, doing } = attempt;
   const ended: Exit | null = exit && { ...exit, message: cutText(exit.message) };
   const failed: StartError | null = startError && { ...startError, text: cutText(startError.text) };
   const stored: OutputsOutcome | undefined =
@@ -74,6 +95,9 @@ function withCutText(attempt: AttemptRecord): AttemptRecord {
     startError: failed,
     killError: killError && cutText(killError),
     ...(stored === undefined ? {} : { outputs: stored }),
+    ...(image === undefined ? {} : { image: cutText(image) }),
+    ...(doing === undefined ? {} : { doing: cutText(doing) }),
+    ...(unhealthy === undefined ? {} : { unhealthy: { ...unhealthy, output: cutText(unhealthy.output) } }),
   };
 }
 

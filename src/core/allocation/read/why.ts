@@ -11,6 +11,7 @@ import type { AllocationRecord, Existing } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
 import { deadlineOf } from "../time/time-limits.ts";
 import { statusOf } from "./status.ts";
+import { whyUnhealthy } from "./why-health.ts";
 import { beingStopped, runsText } from "./why-stopped.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";
 
@@ -23,6 +24,8 @@ export const RUN_REASONS = [
   "waiting",
   "starting",
   "running",
+  "unhealthy",
+  "not_healthy",
   "uploading",
   "backoff",
   "stopping",
@@ -143,11 +146,22 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
     }
     case "running": {
       const next = earlierOf(nextBy("end", "wait for it to end", "command"), limit);
-      return onHost(because("running", "its command is running", next), context);
+      const ill = whyUnhealthy(record);
+      const { code, text } = ill ?? { code: "running" as const, text: "its command is running" };
+      return onHost(because(code, text, next), context);
     }
     case "starting":
-      return onHost(starting(context, limit), context);
+      return onHost(preparing(record, limit) ?? starting(context, limit), context);
   }
+}
+
+/** The cause while a host prepares an attempt and says what it does, such as the pull of an image. */
+function preparing(record: AllocationRecord, limit: Next | null): Cause | null {
+  const { members } = groupView(record);
+  const doing = members.map(({ known }) => known.attempts.at(-1)?.doing).find((text) => text !== undefined);
+  if (doing === undefined) return null;
+  const next = nextBy("start_task", "wait for its host to start it", "host");
+  return because("starting", `its host prepares it: ${doing}`, earlierOf(next, limit));
 }
 
 function because(code: (typeof RUN_REASONS)[number] | FailureCode, text: string, next: Next): Cause {

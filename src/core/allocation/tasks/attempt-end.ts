@@ -50,11 +50,13 @@ function endByPolicy(run: PlacedRun, one: Member, attempt: AttemptRecord, cause:
 }
 
 function causeOf({ isStopping, restarting: isTriggered }: Member, attempt: AttemptRecord): Cause {
-  const { timedOut, startError, exit } = attempt;
+  const { timedOut, startError, exit, unhealthy } = attempt;
   // An exit while the task is being stopped is neither a failure nor a reason to restart it
   // (decisions/tasks.md#exit-while-stopping).
   if (isStopping || timedOut) return { kind: "killed" };
   if (isTriggered === true) return { kind: "triggered" };
+  // The exit of a stop says nothing: a task that ends well on SIGTERM has failed all the same.
+  if (unhealthy !== undefined) return { kind: "unhealthy" };
   if (startError !== null) return { kind: "start_error", recoverable: startError.recoverable ?? false };
   if (exit === null) return { kind: "lost" };
   const lost = outputsError(attempt) !== undefined;
@@ -94,8 +96,10 @@ function endForGood(
 ): void {
   const { reason } = made;
   const alone = run.view.group.lone && reason === "not_allowed";
-  const lost = attempt.exit === null && attempt.startError === null;
-  const done = alone && attempt.exit !== null && outputsError(attempt) === undefined;
+  const { unhealthy } = attempt;
+  const lost = attempt.exit === null && attempt.startError === null && unhealthy === undefined;
+  const done =
+    alone && unhealthy === undefined && attempt.exit !== null && outputsError(attempt) === undefined;
   const how = lost ? "lost" : done ? "terminated" : "failed";
   run.changeTask(task, { dead: { at, how }, ...windowToStore(known, made) });
   if (alone || reason === null) return;
@@ -149,12 +153,14 @@ function endByLoss(run: RunDraft, { task, known, n }: Member, attempt: AttemptRe
 
 /**
  * How the attempt ended. `killed`: it was stopped on purpose. `triggered`: a restart was requested.
- * `start_error`: no process was started. `exit`: it ended by itself; `successful` means code 0, no signal,
+ * `unhealthy`: its host stopped it, since a check has failed too often. `start_error`: no process was
+ * started. `exit`: it ended by itself; `successful` means code 0, no signal,
  * and no lost outputs. `lost`: its end is unknown.
  */
 export type Cause =
   | { kind: "killed" }
   | { kind: "triggered" }
+  | { kind: "unhealthy" }
   | { kind: "start_error"; recoverable: boolean }
   | { kind: "exit"; successful: boolean }
   | { kind: "lost" };

@@ -75,6 +75,7 @@ export function hasTimedOut(
   if (!isOver(attempt) || finishedAt === null || record.stopRequest !== null) return false;
   if (isTimedByHost(attempt)) return false;
   if (isStopping || known.restartOf !== undefined || attempt.stopped !== undefined) return false;
+  if (attempt.unhealthy !== undefined) return false;
   if (attempt.startError !== null) return false;
   const deadline = deadlineOf(record, placement.from);
   return deadline !== undefined && finishedAt >= deadline;

@@ -21,9 +21,10 @@ export function likenessOf(run: RunRow): Likeness | undefined {
   if (known !== undefined) return known;
   const { prefer, avoid, replace, replacedBy } = run;
   if (prefer || avoid.length > 0 || replace !== undefined || replacedBy !== undefined) return undefined;
-  const { project, resources, asks, protocol, budget, array } = run;
+  const { project, resources, asks, protocol, containers, budget, array } = run;
+  const limits = [budget, array?.id, array?.maxParallel];
   const likeness = shared(
-    JSON.stringify([project, resources, asks, protocol, budget, array?.id, array?.maxParallel]),
+    JSON.stringify([project, resources, asks, protocol, containers !== undefined, ...limits]),
   );
   ofRows.set(run, likeness);
   return likeness;

@@ -3,7 +3,7 @@ import type { Resources } from "../../../schema/common.ts";
 import type { PoolConfig } from "../../../schema/pool.ts";
 import type { MachineAsks } from "../../../schema/run/machine-asks.ts";
 import { ownValue } from "../../own-value.ts";
-import { accommodates, remaining } from "../../resources.ts";
+import { accommodates, remaining, withGpus } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
 import type { PoolRecord } from "../record.ts";
 import { suits } from "./asks.ts";
@@ -15,10 +15,12 @@ import { isTwin, typesOf, zonesOf } from "./types.ts";
 export interface Wanted {
   resources: Resources;
   asks?: MachineAsks | undefined;
+  /** Absent: it has no containers. */
+  containers?: object | undefined;
 }
 
 /** What decides which machines can be requested. */
-type OffersFrom = Pick<PoolRecord, "config" | "learned" | "prices">;
+type OffersFrom = Pick<PoolRecord, "config" | "learned" | "learnedGpus" | "engineless" | "prices">;
 
 /** By price. Those without a known price come last, since the price may be any (pool.md#prices). */
 function byPrice(a: Offer, b: Offer): number {
@@ -31,11 +33,15 @@ function byPrice(a: Offer, b: Offer): number {
  * price, then by most memory, most vCPUs and most disk, then by name, and then as the zones are listed
  * (pool.md#choice-of-the-type).
  */
-export function offersOf({ config, learned, prices }: OffersFrom): Offer[] {
+export function offersOf({ config, learned, learnedGpus, engineless, prices }: OffersFrom): Offer[] {
   const offers = [...typesOf(config)].flatMap(([name, configured]) => {
-    const room = remaining(resourcesOfType(configured), [], ownValue(learned, name));
+    const has = withGpus(resourcesOfType(configured), ownValue(learnedGpus, name));
+    const room = remaining(has, [], ownValue(learned, name));
+    const noEngine = ownValue(engineless, name);
     return zonesOf(config, configured).map((zone): Offer => {
-      return { name, type: withPrice(prices, name, configured, zone), zone, room, isProvided: true };
+      const type = withPrice(prices, name, configured, zone);
+      const offer = { name, type, zone, room, isProvided: true as const };
+      return noEngine === undefined ? offer : { ...offer, noEngine };
     });
   });
   return offers.sort(
@@ -48,19 +54,21 @@ export function offersOf({ config, learned, prices }: OffersFrom): Offer[] {
   );
 }
 
-/** The types whose machines have less memory than advertised, with their advertised resources. */
-export function undersizedTypes({ config, learned }: PoolRecord): Offer[] {
-  if (learned === undefined) return [];
+/** The types whose machines have less than advertised, with their advertised resources. */
+export function undersizedTypes({ config, learned, learnedGpus }: PoolRecord): Offer[] {
+  if (learned === undefined && learnedGpus === undefined) return [];
+  const isShort = (name: string) => [learned, learnedGpus].some((one) => ownValue(one, name) !== undefined);
   const seen = new Set<string>();
   return offersOf({ config }).filter(({ name }) => {
     const isNew = !seen.has(name);
     seen.add(name);
-    return isNew && ownValue(learned, name) !== undefined;
+    return isNew && isShort(name);
   });
 }
 
 /** Whether a machine of this kind could hold the run when it is empty. */
-function canHold({ resources, asks }: Wanted, offer: Offer): boolean {
+export function canHold({ resources, asks, containers }: Wanted, offer: Offer): boolean {
+  if (containers !== undefined && offer.noEngine !== undefined) return false;
   return accommodates(offer.room, resources) && suits(asks, offer);
 }
 

@@ -6,6 +6,9 @@ import type { RunRow, WorkerRow } from "../record.ts";
 
 type Room = Resources & { shared: boolean };
 
+/** `down`: it does not answer now, and is expected to. */
+export type EngineState = "usable" | "down" | "none";
+
 /** A machine as a plan sees it: runs are placed on it, or count on it until it is ready. */
 export interface Machine {
   /** Null: created by the present plan. */
@@ -18,6 +21,8 @@ export interface Machine {
   /** Whether a provider makes it. */
   isProvided: boolean;
   type: InstanceType;
+  /** The GPUs that its host can use; undefined: it names none, or will be asked yet. */
+  gpus?: WorkerRow["gpus"];
   /** Where it is; null: unknown. */
   zone: string | null;
   /** Its price per hour; null: unknown. */
@@ -26,6 +31,8 @@ export interface Machine {
   has: Resources;
   /** The protocol version of its host. A machine that is not ready yet will have the present version. */
   protocol: number;
+  /** Its container engine. A machine that boots is like those of its type (containers.md#engines). */
+  engine: EngineState;
   /** Its room when it is empty. */
   total: Room;
   free: Room;
@@ -147,6 +154,23 @@ export class Packing {
     );
   }
 
+  /** Whether one of these machines could hold the run when empty, if its engine were not in such a state. */
+  lacksEngine(
+    run: RunRow,
+    states: readonly EngineState[],
+    isOne: (row: WorkerRow | null) => boolean = () => true,
+  ): boolean {
+    if (run.containers === undefined) return false;
+    const { containers: _, ...asProcess } = run;
+    return this.#machines.some(
+      (one) =>
+        states.includes(one.engine) &&
+        isOne(one.row) &&
+        this.#hasRoom(one, one.total, asProcess) &&
+        !isTooOld(one, run),
+    );
+  }
+
   occupy(machine: Machine, run: RunRow): void {
     this.close(machine);
     this.#rules.take(machine, run);
@@ -243,7 +267,8 @@ export class Packing {
   #hasRoom(machine: Machine, room: Room, run: RunRow): boolean {
     const { resources } = run;
     const holds = accommodates(room, resources) && this.#rules.mayUse(machine, run);
-    return holds && (machine.total.gpus === 0 || this.#rules.mayUseGpus(run));
+    if (!holds || (run.containers !== undefined && machine.engine !== "usable")) return false;
+    return machine.total.gpus === 0 || this.#rules.mayUseGpus(run);
   }
 }
 
@@ -257,8 +282,9 @@ function isTooOld(machine: Machine, run: RunRow): boolean {
 }
 
 /**
- * Runs that found no machine. Another run will find no machine either if it needs the same protocol, has the
- * same right to GPUs and the same key, and asks for at least as much as one of these runs.
+ * Runs that found no machine. Another run will find no machine either if it needs the same protocol and an
+ * engine as they do, has the same right to GPUs and the same key, and asks for at least as much as one of
+ * these runs.
  */
 class Misses {
   readonly #byNeeds = new Map<string, Needs>();
@@ -280,7 +306,8 @@ class Misses {
   }
 
   #keyOf(run: RunRow): string {
-    return `${this.#rules.mayUseGpus(run)} ${run.protocol} ${this.#rules.keyOf(run)}`;
+    const needs = `${this.#rules.mayUseGpus(run)} ${run.containers !== undefined} ${run.protocol}`;
+    return `${needs} ${this.#rules.keyOf(run)}`;
   }
 
   clear(): void {

@@ -17,6 +17,8 @@ export interface Offer {
   zone: string | null;
   /** The room of an empty machine. */
   room: Resources & { shared: boolean };
+  /** Why such machines take no containers. Absent: they are believed to. */
+  noEngine?: string;
   isProvided: true;
 }
 
@@ -49,7 +51,9 @@ export type WaitCode =
   | "machine_booting"
   | "self_hosted_only"
   | "agent_too_old"
+  | "no_engine"
   | "less_memory"
+  | "fewer_gpus"
   | "no_type"
   | "project_not_served"
   | "project_quota"
@@ -107,7 +111,7 @@ export interface Pass {
   toOutlive: (run: RunRow) => RunRow | undefined;
   gate: Gate;
   offers: Offer[];
-  /** The types whose machines have less memory than advertised, with their advertised resources. */
+  /** The types whose machines have less than advertised, with their advertised resources. */
   undersized: Offer[];
   reserved: Plan["reserved"];
   /** Whether any machine that makes room by leaving is already leaving. */

@@ -5,7 +5,7 @@ import { servesProject } from "../../../shared/access/project.ts";
 import { PROTOCOL } from "../../../shared/compat.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
+import { accommodates, NO_RESOURCES, remaining, withGpus } from "../../resources.ts";
 import { isOpenTo, isOutOfUse } from "../projects.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
 import { priceOfRow } from "../read/money.ts";
@@ -15,12 +15,14 @@ import { byQueueOrder } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { likenessOf, Refusals } from "./alike.ts";
 import { asksKey, suits } from "./asks.ts";
-import { eligibleOffers, mayUseGpus, offersOf, type TwinRule, undersizedTypes } from "./eligible.ts";
-import { knownMemory } from "./learned.ts";
+import { canHold, eligibleOffers, mayUseGpus, offersOf, type TwinRule, undersizedTypes } from "./eligible.ts";
 import { type Held, Limits, nearer, usageOf } from "./limits.ts";
-import { byAge, type Machine, Packing } from "./packing.ts";
-import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass.ts";
+import { byAge, type EngineState, type Machine, Packing } from "./packing.ts";
+import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait, WaitCode } from "./pass.ts";
 import { groundOf, makeOwnRoom, makeRoom, noteReserved, reserve, reserveLeastUsed } from "./room.ts";
+import { engineOf, showsEngine } from "./seen/engineless.ts";
+import { knownGpus, knownMemory } from "./seen/learned.ts";
+import { isLikeNew } from "./seen/like-new.ts";
 import { leavesUntil } from "./times.ts";
 
 /**
@@ -209,9 +211,14 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
   const { packing, gate, config, limits } = pass;
   let refused: Blocked | undefined;
   let held: Held | undefined;
+  let isDown = false;
   const open: Offer[] = [];
   for (const offer of eligibleOffers(config, run, pass.offers, twinRule(pass, run))) {
     const { name, type, zone, room } = offer;
+    if (isTypeDown(pass, run, name)) {
+      isDown = true;
+      continue;
+    }
     const beyond = limits.heldOn(run, groundOf(offer));
     if (beyond !== null) {
       held = nearer(held, beyond);
@@ -229,6 +236,7 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
       row: null,
       ready: false,
       protocol: PROTOCOL,
+      engine: "usable" as const,
       total: room,
       free: { ...room },
       slots: slotsOf(config.maxRunsPerInstance),
@@ -247,7 +255,11 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
     makeOwnRoom(pass, run);
     return { wait: heldWait(held) };
   }
-  const wait: Wait = refused ?? { code: whyNoType(pass, run) };
+  // Its engine may be back in a moment, so no machine leaves for that.
+  const isFull = refused?.code === "max_instances";
+  if ((isFull || (isDown && refused === undefined)) && isWithoutEngine(pass, run, ["down"]))
+    return { wait: { code: "no_engine" } };
+  const wait: Wait = refused ?? { code: isDown ? "no_engine" : whyNoType(pass, run) };
   // A run that waits only for creates in progress will get its own machine, so it needs no reservation.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
   for (const offer of open) makeRoom(pass, run, offer);
@@ -255,11 +267,34 @@ function requestMachine(pass: Pass, run: RunRow): Verdict {
 }
 
 /** Why no instance type of the pool can hold the run now. */
-function whyNoType(pass: Pass, run: RunRow): "self_hosted_only" | "less_memory" | "no_type" | "no_workers" {
+function whyNoType(pass: Pass, run: RunRow): WaitCode {
+  const { containers, ...asProcess } = run;
+  const isEngineless = ({ noEngine }: Offer) => containers !== undefined && noEngine !== undefined;
+  const isHeld = pass.offers.some((offer) => isEngineless(offer) && canHold(asProcess, offer));
+  if (isHeld || isWithoutEngine(pass, run, ["down", "none"])) return "no_engine";
   if (fitsSelfHosted(pass, pass.config, run)) return "self_hosted_only";
   if (pass.config.provider.kind === "none") return "no_workers";
-  const isShort = pass.undersized.some(({ room }) => accommodates(room, run.resources));
-  return isShort ? "less_memory" : "no_type";
+  const short = pass.undersized.filter(({ room }) => accommodates(room, run.resources));
+  if (short.length === 0) return "no_type";
+  const lacksGpus = short.some((type) => {
+    return pass.offers.some(({ name, room }) => name === type.name && room.gpus < run.resources.gpus);
+  });
+  return lacksGpus ? "fewer_gpus" : "less_memory";
+}
+
+/** Whether only machines whose engines are in such states could hold the run (containers.md#engines). */
+function isWithoutEngine({ packing }: Pass, run: RunRow, states: EngineState[]): boolean {
+  return packing.lacksEngine(run, states) && packing.soonestFree(run) === undefined;
+}
+
+/**
+ * Whether another machine of a type would be made in vain for a run with containers: an engine of such a
+ * machine is down, and no machine of the type has one that answers (containers.md#outage).
+ */
+function isTypeDown({ packing, config, workers }: Pass, run: RunRow, type: string): boolean {
+  const isOne = (row: WorkerRow | null) =>
+    row !== null && row.phase === "ready" && isLikeNew(config, row, type);
+  return packing.lacksEngine(run, ["down"], isOne) && !showsEngine({ config, workers }, type);
 }
 
 function slotsOf(maxRunsPerInstance: number): number {
@@ -272,6 +307,7 @@ function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: In
   if (on !== undefined) for (const run of on.values()) needs.push(run.resources);
   const capacity = capacityOfRow(row);
   const known = knownMemory(record, row);
+  const usable = withGpus(capacity, knownGpus(record, row));
   return {
     worker: row.worker,
     row,
@@ -281,10 +317,12 @@ function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: In
     zone: row.zone,
     isProvided: row.kind === "cloud",
     price: priceOfRow(row),
+    gpus: row.gpus,
     has: capacity,
     protocol: row.phase === "ready" ? row.protocol : PROTOCOL,
-    total: remaining(capacity, [], known),
-    free: remaining(capacity, needs, known),
+    engine: engineOf(record, row),
+    total: remaining(usable, [], known),
+    free: remaining(usable, needs, known),
     slots: slotsOf(row.settings.maxRuns) - needs.length,
     runs: needs.length,
   };
@@ -333,20 +371,24 @@ export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: I
 
 /**
  * Whether a self-hosted machine that is open to the run's project could hold the run when empty. Then no
- * instance type needs to hold the run.
+ * instance type needs to hold the run. GPUs that cannot be used now may come back (devices.md#capacity).
  */
 export function fitsSelfHosted(
   { workers }: Pick<ReadonlyConfigured, "workers">,
   config: PoolConfig,
   { project, resources, asks }: Pick<RunRow, "project" | "resources" | "asks">,
 ): boolean {
-  return workers.derive(selfHostedRooms).some(({ row, room }) => {
-    const isSuited = suits(asks, { type: row.type, zone: null, isProvided: false });
+  return workers.derive(selfHostedRooms).some(({ row, gpus, room }) => {
+    const isSuited = suits(asks, { type: row.type, zone: null, isProvided: false, gpus });
     return isSuited && accommodates(room, resources) && isOpenTo(config, project, row);
   });
 }
 
 function selfHostedRooms(workers: readonly WorkerRow[]) {
   const own = workers.filter((row) => row.kind === "self-hosted");
-  return own.map((row) => ({ row, room: remaining(capacityOfRow(row), []) }));
+  return own.map((row) => {
+    const gpus = row.gpus?.listed ?? row.gpus;
+    const has = capacityOfRow(row);
+    return { row, gpus, room: remaining({ ...has, gpus: gpus?.count ?? has.gpus }, []) };
+  });
 }

@@ -5,6 +5,7 @@ import type { MetricName, Sample } from "../../../schema/metrics.ts";
 import type { PoolConfig } from "../../../schema/pool.ts";
 import { projectsServed } from "../../../shared/access/project.ts";
 import { addVcpus } from "../../../shared/cloud/vcpus.ts";
+import { CHECK_STATUSES } from "../../../shared/health/words.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
 import {
@@ -21,7 +22,7 @@ import { eligibleOffers, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";
 import { isSilentHost, UNKNOWN_CODE } from "../plan/tally.ts";
 import { isInForce } from "../provider/hold-offs.ts";
-import { capacityOfRow, undestroyed, type WorkerRow } from "../record.ts";
+import { undestroyed, usableOfRow, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
@@ -90,9 +91,15 @@ function addRuns(samples: Samples, { runs, memo, record: { config } }: ReadonlyC
     const label = projectLabel(config, project);
     for (const one of ["pending", "running"]) samples.add("drover_runs", 0, { state: one, ...label });
     samples.add("drover_runs_starting", 0, label);
+    for (const status of CHECK_STATUSES) samples.add("drover_checks", 0, { status, ...label });
   }
-  for (const { state, project } of runs.live()) {
-    if (!isTerminal(state)) samples.add("drover_runs", 1, { state, ...projectLabel(config, project) });
+  for (const { state, project, checks } of runs.live()) {
+    if (isTerminal(state)) continue;
+    samples.add("drover_runs", 1, { state, ...projectLabel(config, project) });
+    for (const status of CHECK_STATUSES) {
+      const count = checks?.[status] ?? 0;
+      if (count > 0) samples.add("drover_checks", count, { status, ...projectLabel(config, project) });
+    }
   }
   const all: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
   for (const on of memo.index.placed.values()) {
@@ -101,11 +108,13 @@ function addRuns(samples: Samples, { runs, memo, record: { config } }: ReadonlyC
       all.vcpus = addVcpus(all.vcpus, resources.vcpus);
       all.memoryBytes += resources.memoryBytes;
       all.diskBytes += resources.diskBytes;
+      all.gpus += resources.gpus;
     }
   }
   samples.add("drover_allocated_vcpus", all.vcpus);
   samples.add("drover_allocated_memory_bytes", all.memoryBytes);
   samples.add("drover_allocated_disk_bytes", all.diskBytes);
+  samples.add("drover_allocated_gpus", all.gpus);
 }
 
 /**
@@ -115,7 +124,7 @@ function addRuns(samples: Samples, { runs, memo, record: { config } }: ReadonlyC
 function addQueue(samples: Samples, state: Configured, now: Instant): void {
   const { queue } = state.memo.index;
   let oldest = now;
-  const offers = offersOf({ ...state.record, learned: undefined });
+  const offers = offersOf({ ...state.record, learned: undefined, learnedGpus: undefined });
   const typeOf = new Map<string, string>();
   const { waits } = plan(state, now);
   for (const { run, resources, asks, submittedAt, project } of queue) {
@@ -151,14 +160,16 @@ function addWorkers(samples: Samples, state: ReadonlyConfigured): void {
   for (const category of CATEGORIES) {
     samples.add("drover_instances_vcpus", 0, { category });
     samples.add("drover_instances_memory_bytes", 0, { category });
+    samples.add("drover_instances_gpus", 0, { category });
     samples.add("drover_instances_price", 0, { category });
   }
   for (const row of state.workers.live()) {
     const category = categoryOf(row, state.memo.index.placed.get(row.worker)?.size ?? 0);
-    const { vcpus, memoryBytes } = capacityOfRow(row);
+    const { vcpus, memoryBytes, gpus } = usableOfRow(row);
     samples.add("drover_instances", 1, { category, instance_type: row.instanceType });
     samples.add("drover_instances_vcpus", vcpus, { category });
     samples.add("drover_instances_memory_bytes", memoryBytes, { category });
+    samples.add("drover_instances_gpus", gpus, { category });
     samples.add("drover_instances_price", priceOfRow(row) ?? 0, { category });
   }
   addHosts(samples, [...state.workers.live()]);

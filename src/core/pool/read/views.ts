@@ -3,7 +3,7 @@ import type { Resources } from "../../../schema/common.ts";
 import type { ProviderConfig } from "../../../schema/pool/provider-config.ts";
 import type { PoolView, WorkerSummary } from "../../../schema/pool.ts";
 import type { NextCode, Why } from "../../../schema/why.ts";
-import { AGENT_FIELDS } from "../../../shared/compat.ts";
+import { FIELDS_OF_HOSTS } from "../../../shared/compat.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize, sizeBytes } from "../../../shared/size.ts";
@@ -17,16 +17,17 @@ import { shownState } from "../../worker/read/activity.ts";
 import { mayUseGpus, offersOf, undersizedTypes } from "../plan/eligible.ts";
 import type { Plan } from "../plan/pass.ts";
 import { haveGpus, plan } from "../plan/plan.ts";
+import { enginelessText } from "../plan/seen/engineless.ts";
 import { isOpenTo, ownerOf } from "../projects.ts";
 import { isInForce } from "../provider/hold-offs.ts";
 import { type MachineWait, waitForMachine } from "../provider/unmade.ts";
 import {
-  capacityOfRow,
   isOpen,
   isUnmade,
   type PoolRecord,
   type RunRow,
   undestroyed,
+  usableOfRow,
   type WorkerRow,
 } from "../record.ts";
 import { runToOutlive } from "../rows/replaced.ts";
@@ -57,7 +58,7 @@ export function workerSummary(
     instance: row.instance,
     address: row.address,
     price: priceOfRow(row),
-    resources: capacityOfRow(row),
+    resources: usableOfRow(row),
     used: reservedBy(placed.map(({ resources }) => resources)),
     runs: placed.map(({ run }) => run),
     askedAt: iso(row.askedAt),
@@ -181,11 +182,13 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   hold_off: ["ask", "ask for a machine again", "provider"],
   self_hosted_only: ["place", "place it as soon as such a machine has room", "worker"],
   agent_too_old: ["place", "place it as soon as a machine with a newer agent has room", "operator"],
+  no_engine: ["place", "place it as soon as a machine with a container engine has room", "operator"],
   less_memory: [
     "place",
     "place it as soon as a machine or an instance type has that much memory",
     "operator",
   ],
+  fewer_gpus: ["place", "place it as soon as a machine or an instance type has that many GPUs", "operator"],
   no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
   project_not_served: ["place", "place it once the pool serves its project again", "operator"],
   project_quota: ["place", "place it as soon as its project uses less of the quota", "command"],
@@ -244,10 +247,18 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, run: RunRow): st
     case "agent_too_old":
       return (
         "on each machine with room, the agent is missing or too old for the run, which uses at least one " +
-        `of ${AGENT_FIELDS.map((field) => `\`${field}\``).join(", ")}`
+        `of ${FIELDS_OF_HOSTS.map((field) => `\`${field}\``).join(", ")}`
+      );
+    case "no_engine":
+      return (
+        "it has containers, and no machine with a container engine can hold it " +
+        `(${enginelessText(state, run.project)}): install Docker or podman on the machines, or see why it ` +
+        "does not answer"
       );
     case "less_memory":
       return lessMemoryText(state.record, run.resources);
+    case "fewer_gpus":
+      return fewerGpusText(state.record, run.resources);
     case "no_type":
       return "no instance type of the pool can hold it now";
     case "project_not_served":
@@ -266,12 +277,24 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, run: RunRow): st
 /** The memory that the run asks for, and the memory that was measured for types that should hold it. */
 function lessMemoryText(record: PoolRecord, need: Resources): string {
   const short = undersizedTypes(record).filter(({ room }) => accommodates(room, need));
-  const found = short.map(({ name, type }) => {
-    const measured = formatSize(ownValue(record.learned, name) ?? 0);
-    return `${name} ${measured} of ${formatSize(sizeBytes(type.memory))}`;
+  const found = short.flatMap(({ name, type }) => {
+    const measured = ownValue(record.learned, name);
+    if (measured === undefined) return [];
+    return [`${name} ${formatSize(measured)} of ${formatSize(sizeBytes(type.memory))}`];
   });
   const asked = `it asks for ${formatSize(need.memoryBytes)} of memory`;
   return `${asked}, and machines were measured to have less than their type says: ${found.join(", ")}`;
+}
+
+/** The GPUs that the run asks for, and those that hosts of types can use that should hold it. */
+function fewerGpusText(record: PoolRecord, need: Resources): string {
+  const short = undersizedTypes(record).filter(({ room }) => accommodates(room, need));
+  const found = short.flatMap(({ name, type: { gpus } }) => {
+    const usable = ownValue(record.learnedGpus, name);
+    return usable === undefined ? [] : [`${name} ${usable} of ${gpus}`];
+  });
+  const asked = `it asks for ${need.gpus} GPUs, and machines can use fewer than their type says`;
+  return `${asked}: ${found.join(", ")}; the worker of such a machine says why`;
 }
 
 /** Says that a machine is reserved for this run, or for an earlier run (decisions/pool.md#d20). */

@@ -24,6 +24,7 @@ import {
   type ReadonlyConfigured,
   type ReadonlyPool,
 } from "../state.ts";
+import { refusalOfContainers } from "./allowed-containers.ts";
 import { dropRow, isOver, keepLogsMs } from "./forget.ts";
 import { markReplaced } from "./replaced.ts";
 
@@ -55,6 +56,9 @@ function refusal(
       "`allowFakeDriver` of a pool for tests";
     return { kind: "refused", code: "fake_driver_not_allowed", text };
   }
+  const refused =
+    upsert.containers === undefined ? null : refusalOfContainers(upsert.containers, config.allowContainers);
+  if (refused !== null) return { kind: "refused", code: "container_not_allowed", text: refused };
   // Any machine may join a pool without a provider.
   const fits = config.provider.kind === "none" || eligibleOffers(config, upsert).length > 0;
   if (!fits && !fitsSelfHosted(configured, config, upsert)) {
@@ -151,9 +155,13 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   return state;
 }
 
-/** The part of an upsert that the row stores. Stores the entries of the audit log that come with it. */
+/**
+ * The part of an upsert that the row stores. Stores the entries of the audit log that come with it. Of a run
+ * that was accepted, only that it has containers matters, and not what they need (containers.md#allowed).
+ */
 function view({ record, audit: table }: PoolState, upsert: RunUpsert, audited = 0, now: Instant) {
-  const { audit, ...rest } = upsert;
+  const { audit, containers, ...run } = upsert;
+  const rest = containers === undefined ? run : { ...run, containers: {} };
   if (audit === undefined) return rest;
   const about = {
     target: { kind: "run", id: rest.run } as const,

@@ -4,8 +4,9 @@ import type { Instant } from "../../../shared/machine.ts";
 import { newEntries } from "../../audit/outbox.ts";
 import type { Answered, Kind } from "../../inbox.ts";
 import type { WorkerUpsert, WorkerUpsertAnswer } from "../../messages.ts";
-import { learn } from "../plan/learned.ts";
 import { plan } from "../plan/plan.ts";
+import { learnEngine } from "../plan/seen/engineless.ts";
+import { learn } from "../plan/seen/learned.ts";
 import { projectOfMachine } from "../projects.ts";
 import {
   holdAfterFailure,
@@ -33,8 +34,10 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const { wantsStop, audit: _stored, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
   const endingAt = endingOf(row, upsert, now);
+  // What is absent in the upsert is over.
+  const { noEngine: _was, ...known } = row;
   const heard = {
-    ...row,
+    ...known,
     ...view,
     stopUntil,
     endingAt,
@@ -44,13 +47,14 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   };
   const isKnown = upsert.failure === null || upsert.failure.at === row.failure?.at;
   const next: WorkerRow = isKnown ? { ...heard, failure: row.failure } : heard;
-  const keys = Object.keys(next) as (keyof WorkerRow)[]; // `next` has only such keys
+  const keys = Object.keys({ ...row, ...next }) as (keyof WorkerRow)[]; // rows have only such keys
   const isChanged = (key: keyof WorkerRow) =>
     next[key] !== row[key] && JSON.stringify(next[key]) !== JSON.stringify(row[key]);
   const changed = keys.some(isChanged);
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
   const record = withHolds(state.record, row, next, now);
-  return { ...state, record: learn(record, row, next) };
+  const { workers } = state;
+  return { ...state, record: learnEngine(learn(record, row, next, workers), row, next, workers) };
 }
 
 /** The row of a worker, after the entries of the audit log that come with its upsert are stored. */

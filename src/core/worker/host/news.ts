@@ -2,7 +2,7 @@
 import { readBoot } from "../../../probes/boot.ts";
 import { isSameNotice, type Notice, noticeIn } from "../../../probes/notice.ts";
 import { staleAfter, staleText, type Trouble, troubleIn } from "../../../probes/trouble.ts";
-import type { Report } from "../../../schema/host.ts";
+import type { HostEngine, Report } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { isEnding, isSelfHosted, note, type WorkerRecord, withBootOutcome } from "../state.ts";
@@ -63,9 +63,38 @@ export function foldNews(before: WorkerRecord, report: Report, now: Instant): Wo
     const reason = !ends && record.idleBehavior === "run" ? text : record.reason;
     record = note({ ...record, notice, reason }, notice.unfit ? "Broken" : "Notice", `${text}${by}`, now);
   }
-  // The protocol changes only with the agent, so it is rarely written.
+  // Both rarely change, so they are rarely written.
   const protocol = report.means?.protocol ?? 0;
-  return protocol === record.protocol ? record : { ...record, protocol };
+  if (protocol !== record.protocol) record = { ...record, protocol };
+  return withEngine(record, report.means?.engine, now);
+}
+
+/** Notes the container engine of the host, and since when it cannot be used (containers.md#outage). */
+function withEngine(record: WorkerRecord, engine: HostEngine | undefined, now: Instant): WorkerRecord {
+  const { engine: known, ...rest } = record;
+  if (engine === undefined)
+    return known === undefined
+      ? record
+      : note(rest, "Engine Gone", `there is no ${known.name} any more`, now);
+  if (known !== undefined && isSameEngine(known, engine)) return record;
+  const changed = { ...record, engine };
+  if (engine.fault !== null && engine.fault !== known?.fault)
+    return known === undefined ? changed : note(changed, FAULTS[engine.state], engine.fault, now);
+  const isBack = known !== undefined && known.fault !== null;
+  return isBack ? note(changed, "Engine Up", `${engine.name} answers again`, now) : changed;
+}
+
+/** The event of an engine that has another fault than before. */
+const FAULTS: Record<HostEngine["state"], string> = {
+  usable: "Engine Fault",
+  down: "Engine Down",
+  refused: "Engine Refused",
+};
+
+function isSameEngine(a: HostEngine, b: HostEngine): boolean {
+  return (["name", "version", "api", "logs", "state", "fault"] as const).every(
+    (field) => a[field] === b[field],
+  );
 }
 
 /**

@@ -70,7 +70,11 @@ export function costOfQuestions(
 
 /** Units for a change of the worker's stored and shown state. */
 export function costOfNews(before: WorkerRecord, after: WorkerRecord): number {
-  const { events, protocol, clockSkewMs } = before;
-  const isNews = events !== after.events || protocol !== after.protocol || clockSkewMs !== after.clockSkewMs;
+  const { events, protocol, engine, clockSkewMs } = before;
+  const isNews =
+    events !== after.events ||
+    protocol !== after.protocol ||
+    engine !== after.engine ||
+    clockSkewMs !== after.clockSkewMs;
   return isNews ? UNITS_OF_AN_EVENT : 0;
 }

@@ -22,6 +22,7 @@ import {
   type WorkerState,
 } from "../state.ts";
 import { skewAfter } from "./clock-skew.ts";
+import { foldDevices } from "./devices.ts";
 import { foldNews } from "./news.ts";
 import { costOfNews, costOfQuestions } from "./pace.ts";
 import { questionsDue, retainedNow, unneeded, withAnswer } from "./retained-data.ts";
@@ -45,7 +46,7 @@ export function foldReport(state: ExistingWorker, report: Report, now: Instant):
   const usage = usageReported(state, report, now);
   const retained = retainedNow(state.memo.retained, report);
   const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, hostClock, whole, usage, retained };
-  let record = foldNews(extendLease(state.record, now), report, now);
+  let record = foldDevices(foldNews(extendLease(state.record, now), report, now), report, now);
   const clockSkewMs = skewAfter(record.clockSkewMs, report, now - waitedMs);
   if (clockSkewMs !== record.clockSkewMs) record = { ...record, clockSkewMs };
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };

@@ -4,6 +4,7 @@ import type { Why } from "../../../schema/why.ts";
 import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import { bootText } from "../host/boot-record.ts";
+import { fewerGpusText } from "../host/devices.ts";
 import { bootTrouble } from "../life/deadlines.ts";
 import { doublesText } from "../life/sighting.ts";
 import type { ReadonlyExistingWorker } from "../state.ts";
@@ -73,6 +74,7 @@ function textOf(
     }
     case "idle":
     case "running":
+      return [clause(reason), fewerGpusText(record) ?? []].flat().join("; ");
     case "silent":
     case "adopted":
     case "releasing":

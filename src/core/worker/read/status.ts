@@ -6,6 +6,7 @@ import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import type { Intent } from "../../messages.ts";
 import { machineMade } from "../../refusal.ts";
 import { NO_RESOURCES, reservedBy } from "../../resources.ts";
+import { shownDevices } from "../host/devices.ts";
 import { idleSince, placementEndsAt } from "../life/deadlines.ts";
 import { leftBehind } from "../life/kill.ts";
 import { keptRuns } from "../placements.ts";
@@ -45,6 +46,7 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
     address: view.address,
     prices: record.prices.map(({ price, since }) => ({ price, since: iso(since) })),
     resources: capacityOf(record),
+    ...devicesOf(state),
     used: reservedBy(live.map(({ order }) => order?.resources ?? NO_RESOURCES)),
     runs: live.map((row) => row.run),
     ...(kept.length === 0 ? {} : { kept: kept.map(({ run, until }) => ({ run, until: iso(until) })) }),
@@ -61,6 +63,7 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
     bootOutcome: view.bootOutcome,
     notice: notice === null ? null : { text: notice.text, goneAt: isoOrNull(notice.goneAt) },
     stale: Object.entries(stale).map(([run, { since, holder }]) => ({ run, holder, since: iso(since) })),
+    ...(record.engine === undefined ? {} : { engine: record.engine }),
     createdAt: isoOrNull(record.createdAt),
     joinedAt: isoOrNull(record.joinedAt),
     lastReportAt: isoOrNull(lastHeardAt(state)),
@@ -74,6 +77,16 @@ export function statusOf(state: ReadonlyExistingWorker, now: Instant): WorkerSta
       attempts: order?.attempts.map(({ id }) => id) ?? [],
     })),
     events: record.events,
+  };
+}
+
+/** Its devices with who has them, if its host names any. */
+function devicesOf(state: ReadonlyExistingWorker): Pick<WorkerStatus, "devices" | "devicesFault"> {
+  const devices = shownDevices(state);
+  const fault = state.record.devices?.fault;
+  return {
+    ...(devices === undefined ? {} : { devices }),
+    ...(fault === undefined ? {} : { devicesFault: fault }),
   };
 }
 

@@ -1,12 +1,21 @@
 // What does a worker tell its pool about itself?
+import { SECOND_PROTOCOL } from "../../../shared/compat.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { owedField } from "../../audit/outbox.ts";
 import type { WorkerUpsert } from "../../messages.ts";
+import { usableGpus } from "../host/devices.ts";
 import { behaviorOf } from "../life/behavior.ts";
 import { callWaiting } from "../life/calls.ts";
 import { proposalAt } from "../life/deadlines.ts";
 import { isSurelyUnmade } from "../life/kill.ts";
-import { isSelfHosted, measuredMemory, type ReadonlyExistingWorker } from "../state.ts";
+import { engineFault } from "../placements.ts";
+import {
+  capacityOf,
+  isSelfHosted,
+  measuredMemory,
+  type ReadonlyExistingWorker,
+  type WorkerRecord,
+} from "../state.ts";
 import { activityOf } from "./activity.ts";
 
 /** The worker as its pool knows it. A silent worker is `unknown`, so that no further run is placed on it. */
@@ -28,9 +37,11 @@ export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUps
     bootOutcome: record.bootOutcome,
     reason: silent ? "its host is silent" : record.reason,
     protocol: record.protocol,
+    ...engineField(record),
     listedPrice: record.prices.at(-1) ?? null,
     failure: failureOf(state),
-    resources: isSelfHosted(record) ? record.measured : null,
+    resources: isSelfHosted(record) && record.measured !== null ? capacityOf(record) : null,
+    gpus: isSelfHosted(record) || record.readyAt !== null ? usableGpus(record) : undefined,
     // The pool learns this only when the worker becomes ready: the worker's row is written then anyway.
     measuredMemory: record.readyAt === null ? null : (measuredMemory(record) ?? null),
     unmade: isSurelyUnmade(record),
@@ -42,6 +53,13 @@ export function upsertOf(state: ReadonlyExistingWorker, now: Instant): WorkerUps
     clockSkewMs: record.clockSkewMs,
     ...owedField(record.audit),
   };
+}
+
+/** Why a host that has reported takes no containers. An older agent says nothing of that. */
+function engineField(record: WorkerRecord): Pick<WorkerUpsert, "noEngine"> {
+  const isKnown = record.readyAt !== null && record.protocol >= SECOND_PROTOCOL;
+  const fault = isKnown ? engineFault(record) : null;
+  return fault === null ? {} : { noEngine: { why: fault, lasts: record.engine?.state !== "down" } };
 }
 
 /**

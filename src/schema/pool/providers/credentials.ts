@@ -1,6 +1,6 @@
 // Where are the credentials of a cloud account (secrets.md#providers)? Only their name is stored with a pool.
 import { z } from "zod";
-import { SecretName } from "../../run/task.ts";
+import { SecretName } from "../../run/secret-name.ts";
 
 /** Credentials that are a secret of this Drover. */
 export const NamedSecret = z

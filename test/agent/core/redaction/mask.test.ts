@@ -202,7 +202,7 @@ describe("texts about an attempt (redaction.md#texts)", () => {
     expect(text("key schlüssel-漢字-🔑!", "schlüssel-漢字-🔑")).toBe(`key ${"*".repeat(15)}!`);
   });
 
-  test("the errors of a start, of outputs and of data are masked; their other parts are not", () => {
+  test("the errors of a start, of outputs, of data and of checks are masked, and nothing else", () => {
     const mask = {
       ofAttempt: (id: string, of: string) => `${id}: ${of}`,
       ofPlacement: (placement: string, of: string) => `${placement}: ${of}`,
@@ -219,6 +219,10 @@ describe("texts about an attempt (redaction.md#texts)", () => {
     const saved = { type: "saved" as const, placement: "r/1", outcome: { error: "words" } };
     expect(withMaskedTexts(saved, mask)).toMatchObject({ outcome: { error: "r/1: words" } });
     const tick = { type: "tick" as const };
+    const result = { level: "critical" as const, text: "it failed", output: "words" };
+    expect(withMaskedTexts({ type: "checked", id, name: "web", result }, mask)).toMatchObject({
+      result: { text: `${id}: it failed`, output: `${id}: words` },
+    });
     expect(withMaskedTexts(tick, mask)).toBe(tick);
   });
 });
