@@ -11,22 +11,22 @@ const ROOT = "/sys/fs/cgroup";
 
 /**
  * The first process of a container, by the pid that its engine says. Undefined: it has ended, or the engine
- * counts pids of another namespace. `mark`: an entry of its environment.
+ * counts pids of another namespace. `marks`: the entries that identify the attempt (`markersOf`).
  */
-export function mainOf(pid: number, mark: string): Proc | undefined {
+export function mainOf(pid: number, marks: readonly string[]): Proc | undefined {
   if (pid <= 0) return undefined;
   const proc = readProc(pid);
-  return proc !== undefined && environmentOf(pid).includes(mark) ? proc : undefined;
+  return proc !== undefined && isMarked(pid, marks) ? proc : undefined;
 }
 
-/** In the environment of all processes of an attempt. */
-export function markOf(id: string): string {
-  return `DROVER_ATTEMPT_ID=${id}`;
+/** The pids of all processes with these marks, in their order. */
+export function straysOf(marks: readonly string[]): number[] {
+  return listPids().filter((pid) => isMarked(pid, marks));
 }
 
-/** The pids of all processes of an attempt, by their environment, in their order. */
-export function straysOf(id: string): number[] {
-  return listPids().filter((pid) => environmentOf(pid).includes(markOf(id)));
+function isMarked(pid: number, marks: readonly string[]): boolean {
+  const environment = environmentOf(pid);
+  return marks.every((mark) => environment.includes(mark));
 }
 
 /** The pids of all processes in a cgroup that is named after a container, even if its engine has lost it. */

@@ -205,10 +205,12 @@ export class Watching {
 
   #endOf(state: ContainerFacts["state"], isWhole: boolean): TaskEnd {
     const { dirs, argv } = this.#options;
-    // An engine that was killed as it started the container does not know that it runs.
-    if (state.status === "created" && this.#hasBegun) return { lost: true };
-    // Podman notes that it begins before it does. What others note, or podman a moment later, proves nothing.
-    if (state.status === "created" && this.#isSilent) return { startError: NEVER_BEGUN };
+    if (isUnbegun(state)) {
+      // Podman notes that it begins before it does. What others note proves nothing: an engine that was killed
+      // as it started the container does not know that it runs.
+      const hasNotBegun = state.status === "created" && this.#isSilent && !this.#hasBegun;
+      return hasNotBegun ? { startError: NEVER_BEGUN } : { lost: true };
+    }
     const startError = initFaultOf(state.exitCode, shortText(dirs.stderr), argv);
     if (startError !== undefined) return { startError };
     const end = endOf(state, this.#memory, this.#wasEngineDown);
@@ -248,7 +250,7 @@ export class Watching {
         if (isDead && wasAlive) since = now();
         wasAlive = !isDead;
         const facts = await this.#look();
-        if (facts !== undefined && isUnbegun(facts)) {
+        if (facts !== undefined && isUnbegun(facts.state)) {
           this.#findStray(facts);
           createdSince ??= now();
           const patienceMs = this.#wasEngineDown ? RESTARTED_MS : BEGIN_MS;
@@ -368,7 +370,7 @@ function shortText(path: string): string {
   return sizeOf(path) > MAX_INIT_TEXT_BYTES ? "" : (tryReadText(path) ?? "");
 }
 
-function isUnbegun({ state: { status } }: ContainerFacts): boolean {
+function isUnbegun({ status }: ContainerFacts["state"]): boolean {
   return status === "created" || status === "starting";
 }
 

@@ -36,7 +36,7 @@ import {
   unlessStopped,
   within,
 } from "../containers/patience.ts";
-import { groupOf, mainOf, markOf, straysOf } from "../containers/place.ts";
+import { groupOf, mainOf, straysOf } from "../containers/place.ts";
 import { Watching } from "../containers/watching.ts";
 import type { Device } from "../core/devices/device.ts";
 import { type AttemptJournal, isUntouched } from "../core/journal.ts";
@@ -290,13 +290,13 @@ export class ContainerDriver implements Driver {
       known: { main: task === undefined ? this.#noteOf(id).main : undefined, group: groups.of(id) },
       copies: !this.#options.isBeside,
       find: (pid, container) => {
-        const main = mainOf(pid, markOf(id));
+        const main = mainOf(pid, this.#marksOf(id));
         const group = main && groupOf(pid, container);
         if (group !== undefined) groups.note(id, group);
         if (main !== undefined) tryAppendNote(store.dirsOf(id), mainLine(main));
         return { main, group: group ?? groups.of(id) };
       },
-      strays: () => straysOf(id),
+      strays: () => straysOf(this.#marksOf(id)),
       ended: (end) => ended(id, end),
     });
     this.#running.set(id, watching);
@@ -327,7 +327,7 @@ export class ContainerDriver implements Driver {
     const group = groups.of(id);
     if (group !== undefined) this.#peaks.beforeKill(id, group);
     const isOwn: Victim["isOwn"] = (labels) => names.isOf(id, labels);
-    const strays = () => straysOf(id);
+    const strays = () => straysOf(this.#marksOf(id));
     const around = { engine: this.#engineOf(id), name: names.of(id), isOwn, group, strays, watching };
     const { killed, alive, stays } = await killContained({ ...around, stays: isBeside }, now() + waitMs, now);
     if (alive !== undefined) return { killed, alive };
@@ -343,15 +343,14 @@ export class ContainerDriver implements Driver {
   }
 
   async inside(id: string): Promise<Inside | undefined> {
-    const { allocs, names } = this.#options;
     const engine = this.#engineOf(id);
     const main = await this.#running.get(id)?.main();
     if (main === undefined || engine === undefined) return undefined;
-    const ask = { socket: engine.socketPath, container: names.of(id) };
+    const ask = { socket: engine.socketPath, container: this.#options.names.of(id) };
     const program = [process.execPath, resolve(process.argv[1] ?? "")];
     const contained: Inside["contained"] = (argv, env, terminal) =>
       bridgeWords(program, { ...ask, argv, env, terminal });
-    return insideContainer(contained, this.addressOf(id), markersOf(id, allocs.of(id).local));
+    return insideContainer(contained, this.addressOf(id), this.#marksOf(id));
   }
 
   addressOf(id: string): string | null {
@@ -375,6 +374,11 @@ export class ContainerDriver implements Driver {
     const used = measure(new Map(sources));
     void this.#peaks.sampled(used);
     return used;
+  }
+
+  /** A container sees its directories under their own names, so no other host of this machine has these. */
+  #marksOf(id: string): string[] {
+    return markersOf(id, this.#options.allocs.of(id).local);
   }
 
   #noteOf(id: string) {

@@ -24,7 +24,7 @@ import { inspectMachine } from "./inspect.ts";
 import { Maskers, type SecretsOf } from "./maskers.ts";
 import { lookForNotice } from "./notice.ts";
 import type { Prestart } from "./prestart.ts";
-import type { AttemptStore } from "./processes/dirs.ts";
+import { type AttemptStore, hostMark } from "./processes/dirs.ts";
 import { holdersOf } from "./processes/holders.ts";
 import type { Inside } from "./processes/inside.ts";
 import { measureHost } from "./processes/usage.ts";
@@ -98,6 +98,7 @@ export class Supervisor {
     this.#drivers = options.drivers((id, end) => this.#reportEnd(id, end));
     const enter: CheckerOptions["enter"] = (id, start) => this.enter(id, () => undefined, start);
     this.#checker = new Checker({
+      host: hostMark(options.stateDir),
       now: options.now,
       enter,
       addressOf: (id) => addressIn(this.#owners.get(id), id),

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -213,6 +213,25 @@ test("a check that fails too often stops its attempt, and a report says so (heal
   const unhealthy = { check: "health", failures: 3, output };
   expect(attempt).toMatchObject({ state: "exited", exit: { code: 0 }, unhealthy });
   expect(attempt.stopped).toBeUndefined();
+});
+
+test("a check ends nothing of another host on this machine whose attempt has the same id (health.md#command)", async () => {
+  const pids = fileOf("pids");
+  bench.start();
+  order(["sleep", "60"], [command(`echo $$ >>${pids}; exec sleep 600`, { timeoutMs: 300_000 })]);
+  const pidText = () => (existsSync(pids) ? readFileSync(pids, "utf8") : "");
+  await bench.plane.until("its check has begun", () => pidText().endsWith("\n"));
+  const mine = readProc(Number(pidText()));
+  const other = await openBench();
+  try {
+    other.start();
+    other.plane.order([run(ID, ["sleep", "60"], { checks: [command("true")] })]);
+    const said = () => other.plane.attempt(ID)?.checks?.[0]?.status;
+    await other.plane.until("the other one's check passes", () => said() === "passing");
+    expect(lives(mine ?? NOBODY)).toBe(true);
+  } finally {
+    await other.close();
+  }
 });
 
 describe("an agent that is killed (health.md#survives)", () => {

@@ -8,6 +8,8 @@ import { tryHttp, tryTcp } from "./connect.ts";
 import { critical } from "./outcome.ts";
 
 export interface CheckerOptions {
+  /** Tells this host from others on the same machine (`hostMark`). */
+  host: string;
   /** Starts something beside the main process of an attempt. False: there is no such place. */
   enter: (id: string, start: (inside: Inside) => Promise<void>) => Promise<boolean>;
   /** Where the ports of an attempt are; null: it has none, or nobody knows (health.md#address). */
@@ -58,13 +60,14 @@ export class Checker {
     argv: string[],
     { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
   ): Promise<CheckResult> {
-    const { enter, now } = this.#options;
-    if (!this.#clean.has(name)) await endLeftovers(name, now);
+    const { enter, host, now } = this.#options;
+    const mark = `${host}/${name}`;
+    if (!this.#clean.has(name)) await endLeftovers(mark, now);
     this.#clean.add(name);
     let result: Promise<CheckResult> | undefined;
     const entered = await enter(id, async (inside) => {
       if (signal.aborted) return;
-      ({ result } = await startCommand({ name, argv, timeoutMs, signal, now }, inside));
+      ({ result } = await startCommand({ mark, argv, timeoutMs, signal, now }, inside));
     });
     if (result !== undefined) return result;
     return critical(

@@ -34,8 +34,8 @@ const SCRIPT = script.replace(/^#.*\n/gm, "");
 
 /** A try of a command. */
 export interface CommandTry {
-  /** Names the check on this machine: no other try with this name is made at the same time. */
-  name: string;
+  /** Names the check on this machine: no other try with this mark is made at the same time. */
+  mark: string;
   argv: string[];
   timeoutMs: Millis;
   signal: AbortSignal;
@@ -49,24 +49,24 @@ export interface Started {
 }
 
 /** Ends what an earlier start of the agent has left of a check (health.md#survives). */
-export async function endLeftovers(name: string, now: () => number): Promise<void> {
-  await killTree({ isMarked: isMarkedFor(name) }, undefined, KILL_MS, now);
+export async function endLeftovers(mark: string, now: () => number): Promise<void> {
+  await killTree({ isMarked: isMarkedFor(mark) }, undefined, KILL_MS, now);
 }
 
 /** Starts the command of a check. Rejects with the system's error, and then nothing runs. */
 export async function startCommand(made: CommandTry, inside: Inside): Promise<Started> {
-  const { name, argv } = made;
+  const { mark, argv } = made;
   const { entrances, umask = DEFAULT_UMASK, env, base } = inside;
   const words = [
     umask,
     String(openFilesLimit()),
     ...entrances,
     "--",
-    ...wordsInPlace(inside, argv, `${MARK}=${name}`),
+    ...wordsInPlace(inside, argv, `${MARK}=${mark}`),
   ];
   const child = spawn("/bin/sh", ["-c", SCRIPT, "drover", ...words], {
     cwd: "/",
-    env: { ...base, [MARK]: name },
+    env: { ...base, [MARK]: mark },
     detached: true,
     stdio: "pipe",
   });
@@ -117,9 +117,9 @@ async function resultOf(made: CommandTry, child: ChildProcess): Promise<CheckRes
 }
 
 /** Ends what is left of the command. Returns what cannot be ended. */
-async function endOf({ name, now }: CommandTry, shim: Proc | undefined): Promise<string> {
+async function endOf({ mark, now }: CommandTry, shim: Proc | undefined): Promise<string> {
   try {
-    const query = { isMarked: isMarkedFor(name), shim };
+    const query = { isMarked: isMarkedFor(mark), shim };
     const { empty, alive } = await killTree(query, undefined, KILL_MS, now);
     return empty ? "" : `SIGKILL has not ended these processes of it: ${alive.slice(0, 20).join(", ")}`;
   } catch (error) {
@@ -127,9 +127,8 @@ async function endOf({ name, now }: CommandTry, shim: Proc | undefined): Promise
   }
 }
 
-function isMarkedFor(name: string) {
-  const mark = `${MARK}=${name}`;
-  return (environment: string[]) => environment.includes(mark);
+function isMarkedFor(mark: string) {
+  return (environment: string[]) => environment.includes(`${MARK}=${mark}`);
 }
 
 /** What the end of a command means (health.md#command). */

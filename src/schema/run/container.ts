@@ -51,9 +51,11 @@ export const Bind = z
   })
   .meta({ id: "Bind" });
 
+const CAPABILITY_TEXT = "must be a capability without `CAP_`, such as `NET_ADMIN`, or `ALL`";
 const Capability = z
   .string()
-  .regex(/^(?!CAP_)[A-Z][A-Z_]{1,40}$/, "must be a capability without `CAP_`, such as `NET_ADMIN`, or `ALL`");
+  .regex(/^[A-Z][A-Z_]{1,40}$/, CAPABILITY_TEXT)
+  .refine((name) => !name.startsWith("CAP_"), CAPABILITY_TEXT);
 
 const UlimitValue = z.int().min(-1);
 

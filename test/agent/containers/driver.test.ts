@@ -91,6 +91,21 @@ describe("a kill (containers.md#kill)", () => {
     ]);
   });
 
+  test("leaves alone what another host of this machine runs under the same id (containers.md#kill)", async () => {
+    const idle = (taskDir: string) => {
+      const env = { DROVER_ATTEMPT_ID: ID, DROVER_TASK_DIR: taskDir };
+      const child = spawn("sleep", ["1000"], { env });
+      return { child, ended: new Promise((resolve) => child.once("exit", (_, signal) => resolve(signal))) };
+    };
+    const [own, other] = [idle(bench.taskDir), idle("/var/lib/other/allocs/build-17_1/main/local")];
+    bench.begun();
+    const driver = bench.driver();
+    await until("nothing of it is left", async () => (await driver.kill(ID, 1_000)).alive === undefined);
+    expect([await own.ended, other.child.exitCode, other.child.signalCode]).toEqual(["SIGKILL", null, null]);
+    other.child.kill("SIGKILL");
+    await other.ended;
+  });
+
   test("beside an agent that may live leaves the container, with its output", async () => {
     const container = bench.begun({ output: ["ready\n"] });
     const driver = bench.driver({ isBeside: true, found: await found() });

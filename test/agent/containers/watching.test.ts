@@ -58,14 +58,18 @@ describe("a container that runs (containers.md#watch)", () => {
     expect(ends).toEqual([{ exit: expect.objectContaining({ code: 137 }) }]);
   });
 
+  const neverBegun = { startError: expect.objectContaining({ recoverable: true }) };
   test.each([
-    [
-      "has never begun if it has written nothing",
-      [],
-      { startError: expect.objectContaining({ recoverable: true }) },
-    ],
-    ["is lost if it has written, and so has run", ["out\n"], { lost: true }],
-  ])("that its engine calls unstarted %s", async (_, output, end) => {
+    ["of podman has never begun if it has written nothing", "Podman Engine", [], neverBegun],
+    ["of podman is lost if it has written, and so has run", "Podman Engine", ["out\n"], { lost: true }],
+    ["of Docker is lost: it may run all the same", "Engine", [], { lost: true }],
+  ])("that its engine calls unstarted, %s (containers.md#survives)", async (_, engine, output, end) => {
+    fake.override = ({ path }, response) => {
+      if (path !== "/version") return false;
+      const version = { ApiVersion: "1.44", MinAPIVersion: "1.24", Os: "linux", Arch: "amd64" };
+      response.end(JSON.stringify({ ...version, Components: [{ Name: engine, Version: "4.3.1" }] }));
+      return true;
+    };
     const { container, watching, ends } = watched();
     container.status = "created";
     for (const piece of output) container.write(piece);

@@ -30,6 +30,8 @@ const IMAGE_FACTS: ImageFacts = {
 
 export interface DriverBench {
   dir: string;
+  /** Of the attempt's task. */
+  taskDir: string;
   fake: FakeEngine;
   store: AttemptStore;
   names: ContainerNames;
@@ -56,6 +58,7 @@ export async function openDriverBench(): Promise<DriverBench> {
   const facts = await fake.engine.open();
   return {
     dir,
+    taskDir: allocs.of(ID).local,
     fake,
     store,
     names,
