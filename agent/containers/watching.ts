@@ -206,8 +206,8 @@ export class Watching {
   #endOf(state: ContainerFacts["state"], isWhole: boolean): TaskEnd {
     const { dirs, argv } = this.#options;
     if (isUnbegun(state)) {
-      // Podman notes that it begins before it does. What others note proves nothing: an engine that was killed
-      // as it started the container does not know that it runs.
+      // Podman notes that it begins before it does. What others note proves nothing: an engine that was
+      // killed as it started the container does not know that it runs.
       const hasNotBegun = state.status === "created" && this.#isSilent && !this.#hasBegun;
       return hasNotBegun ? { startError: NEVER_BEGUN } : { lost: true };
     }

@@ -91,7 +91,7 @@ describe("a kill (containers.md#kill)", () => {
     ]);
   });
 
-  test("leaves alone what another host of this machine runs under the same id (containers.md#kill)", async () => {
+  test("leaves alone what another host here runs under the same id (containers.md#kill)", async () => {
     const idle = (taskDir: string) => {
       const env = { DROVER_ATTEMPT_ID: ID, DROVER_TASK_DIR: taskDir };
       const child = spawn("sleep", ["1000"], { env });
