@@ -215,7 +215,7 @@ test("a check that fails too often stops its attempt, and a report says so (heal
   expect(attempt.stopped).toBeUndefined();
 });
 
-test("a check ends nothing of another host here whose attempt has the same id (health.md#command)", async () => {
+test("a check ends nothing of another host whose attempt has the same id (health.md#command)", async () => {
   const pids = fileOf("pids");
   bench.start();
   order(["sleep", "60"], [command(`echo $$ >>${pids}; exec sleep 600`, { timeoutMs: 300_000 })]);
