@@ -97,7 +97,7 @@ export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?:
     case "lost": {
       const lost = { ...known, endedAt: known.endedAt ?? now };
       // Without its journal nobody knows which devices it was given.
-      return journal === undefined ? { ...lost, devices: "any" } : lost;
+      return journal === undefined ? { ...lost, devices: "unknown" } : lost;
     }
   }
 }

@@ -136,9 +136,9 @@ export interface AttemptState {
   collected?: OutputsOutcome | undefined;
   /**
    * The devices that were given to it, before its start and for good (devices.md#assignment). `any`: it may
-   * use any device of this machine. Absent: it was given none.
+   * use any device of this machine. `unknown`: its journal is lost. Absent: it was given none.
    */
-  devices?: Device[] | "any" | undefined;
+  devices?: Device[] | "any" | "unknown" | undefined;
   /** Nothing of it can use its devices any more: others may have been given them (devices.md#freed). */
   freed?: true | undefined;
   /** How the attempt's processes can be killed (`Means`). Absent: the attempt was not launched. */

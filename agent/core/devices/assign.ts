@@ -77,9 +77,11 @@ function withDevices(state: HostState, attempt: AttemptState, now: Instant): Att
   const { known } = state.devices;
   if (known === undefined) return attempt;
   const taken = holders(state);
+  const others = Object.values(state.attempts).filter(hasDevices);
+  // It may have been given any of them: nobody gets one until nothing of it is left (devices.md#restart).
+  if (others.some(({ devices }) => devices === "unknown")) return attempt;
   if (known === "none") return taken.size === 0 ? { ...attempt, devices: "any" } : attempt;
-  const sharers = Object.values(state.attempts).filter((one) => one.devices === "any" && hasDevices(one));
-  if (sharers.length > 0) return attempt;
+  if (others.some(({ devices }) => devices === "any")) return attempt;
   const free = known.filter(({ id, healthy }) => healthy && !taken.has(id));
   const wanted = attempt.task?.resources.gpus ?? 0;
   if (free.length >= wanted) return { ...attempt, devices: free.slice(0, wanted) };

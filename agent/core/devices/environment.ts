@@ -22,7 +22,7 @@ export function deviceVariables(
   { known }: Pick<DevicesState, "known">,
   { devices }: Pick<AttemptState, "devices">,
 ): Record<string, string> {
-  if (devices === "any") return {};
+  if (devices === "any" || devices === "unknown") return {};
   const own = devices ?? [];
   const all = [...(Array.isArray(known) ? known : []), ...own];
   if (all.length === 0) return {};

@@ -215,6 +215,12 @@ describe("the next start of the agent (devices.md#restart)", () => {
 });
 
 describe("a machine on which nothing names devices (devices.md#source)", () => {
+  test("lets nobody use any while an attempt without a journal may live (devices.md#restart)", () => {
+    const host = restarted([{ id: A, main: { kind: "lost" } }], [one(B)]).tell(NO_SOURCE);
+    expect([devicesOf(host, B), started(host)]).toEqual([undefined, []]);
+    expect(devicesOf(host.tell(gone(A)), B)).toBe("any");
+  });
+
   test("starts tasks without giving them any, as its control plane counts them", () => {
     const host = idleHost()
       .tell(NO_SOURCE)
