@@ -95,11 +95,13 @@ export const Container = z
     groups: z.array(ProcessText.min(1).max(64)).max(MAX_LIST).optional().describe("more groups of the user"),
     hostname: z
       .string()
-      .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i, "must be a host name without dots")
+      .regex(/^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/, "must be a host name without dots")
       .optional(),
     hosts: z
       .record(
-        z.string().regex(/^[a-z0-9.-]{1,253}$/i, "must be the name of a host: letters, digits, `.` and `-`"),
+        z
+          .string()
+          .regex(/^[A-Za-z0-9.-]{1,253}$/, "must be the name of a host: letters, digits, `.` and `-`"),
         IpAddress,
       )
       .optional()

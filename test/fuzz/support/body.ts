@@ -64,13 +64,18 @@ function reach(
 ): { parent: Json; key: string } {
   let [parent, key, name] = [tree, "root", ""];
   for (const step of steps) {
-    const value = parent[key] ?? sample(name, step);
-    parent[key] = typeof value === "object" && value !== null ? value : step === "*" ? [] : {};
+    // Of several forms, the way needs one that has the step: a number there leads nowhere.
+    const value = isObject(parent[key]) ? parent[key] : sample(name, step);
+    parent[key] = isObject(value) ? value : step === "*" ? [] : {};
     parent = parent[key];
     key = keyFor(parent, step);
     name = `${name}/${step}`;
   }
   return { parent, key };
+}
+
+function isObject(value: Json): boolean {
+  return typeof value === "object" && value !== null;
 }
 
 /** A value that fits at a place; of several forms, one that has this step. */
