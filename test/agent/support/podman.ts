@@ -192,6 +192,8 @@ async function serve(dir: string, socketPath: string, engine: Engine): Promise<C
   const own = ["--storage-driver", "vfs", "--root", join(dir, "root"), "--runroot", join(dir, "run")];
   const log = openSync(join(dir, "service.log"), "a");
   const service = spawn("podman", [...own, "system", "service", "--time", "0", `unix://${socketPath}`], {
+    // Where memory runs out, conmon leaves a file `oom` in the directory that it was started in.
+    cwd: dir,
     detached: true,
     stdio: ["ignore", log, log],
     env: {
