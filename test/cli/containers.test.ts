@@ -5,6 +5,7 @@ import { RunSpec } from "../../src/schema/run/run.ts";
 import { workerOf } from "../edge/support/samples.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, problem, statusOf, TOKEN, taskOf } from "./support/control-plane.ts";
+import { submissionOf } from "./support/submission.ts";
 
 // `drover run --image`, and what is shown of containers (containers.md#fields).
 
@@ -14,14 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-async function bodyOf(args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) {
-  const before = bench.plane.seen.length;
-  const ended = await bench.run(["run", "--detach", ...args], options);
-  expect(ended).toMatchObject({ code: 0, stderr: "" });
-  const submission = bench.plane.seen[before];
-  expect(RunSpec.safeParse(submission?.body).error).toBeUndefined();
-  return submission?.body as Record<string, unknown>;
-}
+const bodyOf = (args: string[], options?: { cwd?: string; env?: NodeJS.ProcessEnv }) =>
+  submissionOf(bench, args, options);
 
 describe("a command in a container", () => {
   const IMAGE = ["--image", "node:24"];

@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
 import { WorkerStateName } from "../../src/schema/pool.ts";
-import { RunSpec, RunState } from "../../src/schema/run/run.ts";
+import { RunState } from "../../src/schema/run/run.ts";
 import { Signal } from "../../src/schema/run/task.ts";
 import { RUN_STATES, WORKER_STATES } from "../../src/shared/run-state.ts";
 import { SIGNALS } from "../../src/shared/signals.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
 import { json, problem, TOKEN } from "./support/control-plane.ts";
+import { submissionOf } from "./support/submission.ts";
 
 let bench: Bench;
 beforeAll(async () => {
@@ -16,14 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-async function bodyOf(args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) {
-  const before = bench.plane.seen.length;
-  const ended = await bench.run(["run", "--detach", ...args], options);
-  expect(ended).toMatchObject({ code: 0, stderr: "" });
-  const submission = bench.plane.seen[before];
-  expect(RunSpec.safeParse(submission?.body).error).toBeUndefined();
-  return submission?.body;
-}
+const bodyOf = (args: string[], options?: { cwd?: string; env?: NodeJS.ProcessEnv }) =>
+  submissionOf(bench, args, options);
 
 const table: [args: string[], body: object][] = [
   [["--", "make", "-j4"], { argv: ["make", "-j4"] }],
