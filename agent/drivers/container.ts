@@ -14,7 +14,7 @@ import { bridgeWords } from "../containers/bridge.ts";
 import { endedState, startErrorOfEngine } from "../containers/ends.ts";
 import type { UsableEngine } from "../containers/engine-watch.ts";
 import { killContained, type Victim } from "../containers/killing.ts";
-import type { Need } from "../containers/leftovers.ts";
+import { type Need, removeWhole } from "../containers/leftovers.ts";
 import { type ContainerNames, type FoundContainers, nameTaken } from "../containers/names.ts";
 import {
   appendNote,
@@ -159,7 +159,7 @@ export class ContainerDriver implements Driver {
     const left = await engine.inspectContainer(name);
     if (left !== undefined) {
       if (!names.isOf(id, left.labels)) throw nameTaken(name);
-      await engine.removeContainer(name);
+      await removeWhole(engine, left.id, stop);
     }
     stop.throwIfAborted();
     try {
@@ -263,13 +263,13 @@ export class ContainerDriver implements Driver {
     if (mayBegin && isThere(root) && store.retract(id)) return { kind: "unbegun" };
     this.#needs.set(id, "container");
     // Its end may have been told before the rest of its output was copied: the kill waits for that.
-    if (listed !== undefined && engine !== undefined) void this.#watch(id, undefined, engine);
+    const mayBeThere = listed !== undefined || found === undefined;
+    if (mayBeThere && engine !== undefined) void this.#watch(id, undefined, engine);
     const { endedAt: at = 0, exit, startError } = journal;
     if (exit !== undefined) return { kind: "ended", at, exit };
     if (startError !== undefined) return { kind: "ended", at, startError };
     // Without the rest of its input a command does something else than it was asked for.
     if ((found !== undefined && !hasBegun) || engine === undefined || isHungry) return { kind: "lost" };
-    if (listed === undefined) void this.#watch(id, undefined, engine);
     const ended = found?.ended.get(names.of(id));
     const end = ended && endedState(ended.state, journal, { now: now(), clockMs: Date.now() });
     return end ?? { kind: "running" };

@@ -324,7 +324,8 @@ export class Engine {
     try {
       return read(await this.#json({ ...one, method: "GET", timeoutMs: QUICK_MS }));
     } catch (error) {
-      if (error instanceof EngineError && error.kind === "not_found") return undefined;
+      if (error instanceof EngineError && (error.kind === "not_found" || hasGoneMeanwhile(error)))
+        return undefined;
       throw error;
     }
   }
@@ -372,4 +373,9 @@ function query(values: Record<string, string>): string {
 /** Slashes and colons of an image's name stand in paths as they are. */
 function inPath(reference: string): string {
   return encodeURIComponent(reference).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%40", "@");
+}
+
+/** Podman's answer where a container goes between its look by the name and its look at the rest. */
+function hasGoneMeanwhile({ kind, said }: EngineError): boolean {
+  return kind === "server" && /no such container$/i.test(said);
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../local/support/scratch.ts";
-import { run, task } from "../support/bench.ts";
+import { kill, run, task } from "../support/bench.ts";
 import { endOf, ID, nameOf } from "../support/contained.ts";
 import { CONTAINER, type Docker, isRoot, openDocker, running } from "../support/docker.ts";
 import type { FakeEngineOptions } from "../support/fake-engine.ts";
@@ -122,12 +122,32 @@ describe.skipIf(!isRoot)("an engine that fails in the middle (containers.md#outa
     docker.order();
     const asked = () => docker.fake.requests.some(({ method }) => method === "DELETE") || undefined;
     await until("it removes the container", asked);
-    agent.child.kill("SIGKILL");
-    await agent.ended;
+    await kill(agent);
     docker.fake.override = undefined;
     docker.start();
     const { exit, stdout } = await endOf(docker.bench);
     expect([exit?.code, stdout, docker.fake.containers]).toEqual([7, "out\n", []]);
+  });
+
+  test("an exit that an agent knew is told only with the output that no agent has copied yet", async () => {
+    docker.fake.plays.set("*", { output: ["ready\n"] });
+    const first = docker.start();
+    docker.order();
+    const container = await docker.ready();
+    await kill(first);
+    container.write("later\n");
+    container.end(6);
+    docker.fake.override = ({ path }) => path.endsWith("/logs");
+    const reports = docker.bench.plane.reports.length;
+    const second = docker.start();
+    await docker.bench.plane.until("it has reported", () => docker.bench.plane.reports.length > reports);
+    await kill(second);
+    // As if the machine were too busy to answer in time.
+    docker.fake.override = ({ path }, response) =>
+      path === "/containers/json" && !!response.writeHead(500).end("{}");
+    docker.start();
+    const { exit, stdout } = await endOf(docker.bench);
+    expect([exit?.code, stdout, container.starts]).toEqual([6, "ready\nlater\n", 1]);
   });
 
   test("an agent that starts while it is away adopts what runs once it is back", async () => {
@@ -135,8 +155,7 @@ describe.skipIf(!isRoot)("an engine that fails in the middle (containers.md#outa
     const agent = docker.start();
     docker.order();
     await docker.ready();
-    agent.child.kill("SIGKILL");
-    await agent.ended;
+    await kill(agent);
     const container = docker.fake.container(nameOf(docker.bench));
     await docker.fake.down();
     const reports = docker.bench.plane.reports.length;

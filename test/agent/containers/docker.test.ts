@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../local/support/scratch.ts";
 import { stop } from "../support/bench.ts";
-import { endOf, ID, nameOf } from "../support/contained.ts";
+import { endOf, hostOf, ID, nameOf } from "../support/contained.ts";
 import { type Docker, IMAGE, isRoot, openDocker, running } from "../support/docker.ts";
 import { FakeContainer, fakeImage } from "../support/fake-containers.ts";
 
@@ -184,6 +184,23 @@ describe.skipIf(!isRoot)("names (containers.md#names)", () => {
       text: expect.stringContaining(others.name),
     });
     expect([docker.fake.containers, others.running, others.starts]).toEqual([[others], true, 1]);
+  });
+
+  test("2: one of ours that somebody removes already is waited for (containers.md#create)", async () => {
+    const labels = { "drover.host": hostOf(docker.bench.stateDir), "drover.attempt": ID };
+    const left = new FakeContainer(nameOf(docker.bench), { Image: IMAGE, Labels: labels }, {}, "sha256:0");
+    left.status = "removing";
+    docker.fake.containers.push(left);
+    let looks = 0;
+    docker.fake.override = ({ method, path }) => {
+      const isLook = method === "GET" && path === `/containers/${left.id}/json`;
+      if (isLook) looks += 1;
+      if (isLook && looks === 3) docker.fake.containers.splice(docker.fake.containers.indexOf(left), 1);
+      return false;
+    };
+    docker.start();
+    const { attempt, exit } = await docker.run();
+    expect([attempt.startError, exit?.code, left.starts]).toEqual([undefined, 0, 0]);
   });
 
   test("the same, if it is there only when ours is made", async () => {

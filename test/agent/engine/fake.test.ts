@@ -201,6 +201,14 @@ describe("a container of Docker", () => {
     expect((await errorOf(engine.removeContainer(id))).kind).toBe("conflict");
   });
 
+  test("engine.md#inspect: one that goes while podman looks at it is not there", async () => {
+    const engine = await opened();
+    const text = "container 5f3a does not exist in database: no such container";
+    fake.override = ({ path }, response) =>
+      path === "/containers/a/json" && !!response.writeHead(500).end(JSON.stringify({ message: text }));
+    expect(await engine.inspectContainer("a")).toBeUndefined();
+  });
+
   test("engine.md#errors: the end of an engine cuts a wait, a follow and an input; they go on", async () => {
     const engine = await opened();
     fake.plays.set("a", { output: ["early "] });
