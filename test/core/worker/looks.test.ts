@@ -1,10 +1,23 @@
 import { describe, expect, test } from "vitest";
 import type { FindAnswer } from "../../../src/core/provider-answers.ts";
 import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
-import type { ExistingWorker } from "../../../src/core/worker/state.ts";
+import { type ExistingWorker, livePlacements } from "../../../src/core/worker/state.ts";
 import type { ProviderConfig } from "../../../src/schema/pool/provider-config.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
-import { at, CONSISTENCY, INSTANCE, intent, LEASE, nothing, owed, ready, T0 } from "../support/worker.ts";
+import {
+  at,
+  BOOTED,
+  CONSISTENCY,
+  INSTANCE,
+  intent,
+  LEASE,
+  nothing,
+  order,
+  owed,
+  ready,
+  report,
+  T0,
+} from "../support/worker.ts";
 
 // A provider that can be asked for one machine is asked, before the machine is believed gone
 // (clouds.md#looking-for-a-machine).
@@ -145,6 +158,23 @@ describe("where the name of an ended machine is free again", () => {
     const another = shows(ended, T0 + 2, "running");
     expect(another.record).toMatchObject({ phase: "shutdown", instance: { id: INSTANCE.id } });
     expect(owed(another, T0 + 2, "create")).toEqual([]);
+  });
+
+  describe("if a host has joined, although no answer says which machine is its own", () => {
+    const enrolled: WorkerEvent = { type: "enroll", secret: "s", bootId: "b" };
+    const busy = at(lost, T0 + 5, enrolled, report(1, BOOTED), order("a"), { type: "orders_sent" });
+    const runs = (state: ExistingWorker) => livePlacements(state).map(({ run }) => run);
+
+    test("its machine is the one that has ended, and its runs are lost before the worker ends", () => {
+      const ended = shows(busy, T0 + 6, "terminated");
+      expect([runs(busy), runs(ended)]).toEqual([["a"], []]);
+      expect(ended.record).toMatchObject({ phase: "shutdown", instance: null });
+    });
+
+    test("a listing from before it joined is about another machine, and changes nothing", () => {
+      const same = shows(busy, T0 + 4, "terminated");
+      expect([runs(same), same.record.phase]).toEqual([["a"], busy.record.phase]);
+    });
   });
 
   test("a listing from after that time ends the worker", () => {

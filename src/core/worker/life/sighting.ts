@@ -8,7 +8,8 @@ import { clause } from "../../../shared/words.ts";
 import type { Sighting } from "../../messages.ts";
 import { isOtherProvider } from "../../pool/config-diff.ts";
 import type { FindAnswer } from "../../provider-answers.ts";
-import { type ExistingWorker, note, type WorkerRecord, type WorkerState } from "../state.ts";
+import { endPlacements } from "../placements.ts";
+import { type ExistingWorker, livePlacements, note, type WorkerRecord, type WorkerState } from "../state.ts";
 import { foldBehavior } from "./behavior.ts";
 import { callWanted } from "./calls.ts";
 import { isUnmade } from "./deadlines.ts";
@@ -92,8 +93,11 @@ function foldEnded(state: ExistingWorker, instance: Instance, seenAt: Instant, n
   const next = withNextDouble(known);
   if (next !== undefined) return next;
   const outcome = isWithdrawn ? "withdrawn" : undefined;
-  if (mayMakeAnother(record, seenAt)) return shutDown(withoutMachine(known), proof, now, outcome);
-  return goneNow(known, proof, now, outcome);
+  if (!mayMakeAnother(record, seenAt)) return goneNow(known, proof, now, outcome);
+  // The host that has joined since runs on another machine of this name.
+  if (record.joinedAt !== null && seenAt < record.joinedAt) return state;
+  endPlacements(known, livePlacements(known), "lost", true, now);
+  return shutDown(withoutMachine(known), proof, now, outcome);
 }
 
 /**
