@@ -259,7 +259,7 @@ export class ContainerDriver implements Driver {
     // A start that an earlier agent has asked for may only be about to happen.
     const hasBegun = listed !== undefined && (isStarting || listed.status !== "created");
     const engine = this.#engineOf(id);
-    const mayBegin = found !== undefined && !hasBegun && !isStarting && isUntouched(journal) && !isBeside;
+    const mayBegin = !hasBegun && !isStarting && isUntouched(journal) && !isBeside;
     if (mayBegin && isThere(root) && store.retract(id)) return { kind: "unbegun" };
     this.#needs.set(id, "container");
     // Its end may have been told before the rest of its output was copied: the kill waits for that.

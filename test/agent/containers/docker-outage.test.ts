@@ -150,6 +150,21 @@ describe.skipIf(!isRoot)("an engine that fails in the middle (containers.md#outa
     expect([exit?.code, stdout, container.starts]).toEqual([6, "ready\nlater\n", 1]);
   });
 
+  test("what an agent has not asked the engine to start begins with the next agent, who knows nothing", async () => {
+    docker.fake.override = ({ path }) => path === "/containers/create";
+    const agent = docker.start();
+    docker.order();
+    const asked = () => docker.fake.requests.some(({ path }) => path === "/containers/create") || undefined;
+    await until("it asks for the container", asked);
+    await kill(agent);
+    // As if the machine were too busy to answer in time.
+    docker.fake.override = ({ path }, response) =>
+      path === "/containers/json" && !!response.writeHead(500).end("{}");
+    docker.start();
+    const { attempt, exit } = await endOf(docker.bench);
+    expect([attempt.startError, exit?.code]).toEqual([undefined, 0]);
+  });
+
   test("an agent that starts while it is away adopts what runs once it is back", async () => {
     docker.fake.plays.set("*", { output: ["ready\n"] });
     const agent = docker.start();
