@@ -150,7 +150,7 @@ describe.skipIf(!isRoot)("an engine that fails in the middle (containers.md#outa
     expect([exit?.code, stdout, container.starts]).toEqual([6, "ready\nlater\n", 1]);
   });
 
-  test("what an agent has not asked the engine to start begins with the next agent, who knows nothing", async () => {
+  test("what was never asked to start begins with the next agent, who knows nothing", async () => {
     docker.fake.override = ({ path }) => path === "/containers/create";
     const agent = docker.start();
     docker.order();
