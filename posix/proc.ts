@@ -1,5 +1,5 @@
 // What does the kernel say about a process?
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { errorCode } from "./errors.ts";
 import { isThere, readUnlessGone } from "./files.ts";
 
@@ -65,6 +65,22 @@ export function childrenOf(pid: number): Proc[] {
 export function environmentOf(pid: number): string[] {
   const text = readUnlessGone(`/proc/${pid}/environ`);
   return text === "" ? [] : text.split("\0");
+}
+
+/** In the flags of a thread of the kernel, which has no environment ever. */
+const KERNEL_THREAD = 0x0020_0000;
+
+/**
+ * Whether a process without an environment may have one soon: it runs, or waits for a disk, as one does that
+ * executes another program just then. Never one whose environment this user may not read.
+ */
+export function mayBeExecuting(pid: number): boolean {
+  const stat = readUnlessGone(`/proc/${pid}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state = "", flags] = [fields[0], Number(fields[6])];
+  if (!["R", "D"].includes(state) || (flags & KERNEL_THREAD) !== 0) return false;
+  const user = process.geteuid?.() ?? 0;
+  return user === 0 || statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === user;
 }
 
 /** Signals a process. Does nothing if it is gone, or if this user may not signal it. */

@@ -1,7 +1,8 @@
 // Which processes belong to one tree, such as all processes of an attempt?
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
-import { environmentOf, listPids, type Proc, type ProcId, readProcs } from "./proc.ts";
+import type { Millis } from "../src/shared/machine.ts";
+import { environmentOf, listPids, mayBeExecuting, type Proc, type ProcId, readProcs } from "./proc.ts";
 
 /** How the processes of a tree are recognized. */
 export interface TreeQuery {
@@ -22,7 +23,10 @@ const NO_WRAP_SECONDS = 1;
 /** Up to this many pids, trying each one is cheaper than listing all processes. */
 const FEW_PIDS = 256;
 
-/** The most scans of a search. A scan that finds nothing is repeated if any process has forked during it. */
+/**
+ * The most scans of a search. A scan that finds nothing is repeated if any process has forked during it, and,
+ * after pauses of 127 ms in all, while one may be executing another program.
+ */
 const MAX_SCANS = 8;
 /** Looks at a process without an environment. One that keeps starting programs has none in 5 % of looks. */
 const UNSURE_SCANS = 4;
@@ -40,7 +44,9 @@ export function findTree(query: TreeQuery): Proc[] {
     const { found, unsure } = scanTree(query, pids);
     if (found.length > 0 || scan === MAX_SCANS) return found;
     const latest = lastPid();
-    if (latest === last && (unsure.length === 0 || scan >= UNSURE_SCANS)) return found;
+    const isExecuting = unsure.some(mayBeExecuting);
+    if (latest === last && !isExecuting && (unsure.length === 0 || scan >= UNSURE_SCANS)) return found;
+    if (isExecuting) pause(2 ** (scan - 1));
     // A scan can miss a child if its parent forks it during the scan and then ends. The next scan looks at
     // what was forked meanwhile, and again at what did not show its environment. The shim tells its children.
     const fresh = latest === last ? [] : candidates(query.shim, last + 1, latest);
@@ -117,6 +123,14 @@ function candidates(shim: ProcId | undefined, from: number | undefined, last: nu
   const fresh = Math.abs(ageSeconds) <= NO_WRAP_SECONDS;
   if (!fresh || from < shim.pid || count < 1 || count > FEW_PIDS) return listPids();
   return Array.from({ length: count }, (_, index) => from + index);
+}
+
+/**
+ * Lets other processes run. On a busy machine one may stand still in the middle of an `exec` for longer than
+ * all scans take.
+ */
+function pause(ms: Millis): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 /** The pid that was assigned last. Every fork changes it. */
