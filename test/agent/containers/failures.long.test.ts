@@ -150,7 +150,7 @@ describe.skipIf(!hasPodman)("failures of containers", () => {
 
   test("21: a time limit ends the whole tree, container and all (containers.md#kill)", async () => {
     start();
-    bench.plane.order([inContainer("sleep 1000 & sleep 1001", { killTimeoutMs: 100 }, 1_000)]);
+    bench.plane.order([inContainer("sleep 1000 & sleep 1001", { killTimeoutMs: 100 }, 15_000)]);
     const attempt = await bench.plane.untilState(ID, "exited");
     expect([attempt.timedOut, attempt.kill?.treeGone, bench.processes()]).toEqual([true, true, []]);
   });
