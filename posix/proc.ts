@@ -31,14 +31,19 @@ export function lives({ pid, startTime }: ProcId): boolean {
 
 /** Reads a line of `/proc/<pid>/stat`; undefined if the text is not such a line. */
 export function parseStat(stat: string): Proc | undefined {
-  // The program's name is in parentheses, and may contain any character, even parentheses.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const fields = statFields(stat);
   const [state, ppid, , session] = fields;
   const [pid, startTime] = [Number.parseInt(stat, 10), Number(fields[19])];
   if (!(pid > 0) || !(startTime >= 0)) return undefined;
   // A process whose first thread has ended looks like a zombie while its other threads run.
   const ended = (state === "Z" || state === "X") && Number(fields[17]) <= 1;
   return { pid, ppid: Number(ppid), session: Number(session), startTime, ended };
+}
+
+/** The fields of such a line from the state on. */
+function statFields(stat: string): string[] {
+  // The program's name is in parentheses, and may contain any character, even parentheses.
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
 /** All pids of this machine. */
@@ -75,8 +80,7 @@ const KERNEL_THREAD = 0x0020_0000;
  * executes another program just then. Never one whose environment this user may not read.
  */
 export function mayBeExecuting(pid: number): boolean {
-  const stat = readUnlessGone(`/proc/${pid}/stat`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const fields = statFields(readUnlessGone(`/proc/${pid}/stat`));
   const [state = "", flags] = [fields[0], Number(fields[6])];
   if (!["R", "D"].includes(state) || (flags & KERNEL_THREAD) !== 0) return false;
   const user = process.geteuid?.() ?? 0;

@@ -8,6 +8,10 @@ import type { FakeEngineOptions } from "../support/fake-engine.ts";
 
 let docker: Docker;
 
+/** The engine does not list its containers, as on a machine that is too busy to answer in time. */
+const withoutList: Docker["fake"]["override"] = ({ path }, response) =>
+  path === "/containers/json" && !!response.writeHead(500).end("{}");
+
 afterEach(() => docker.close());
 
 describe.skipIf(!isRoot)("an engine that fails in the middle (containers.md#outage)", () => {
@@ -142,9 +146,7 @@ describe.skipIf(!isRoot)("an engine that fails in the middle (containers.md#outa
     const second = docker.start();
     await docker.bench.plane.until("it has reported", () => docker.bench.plane.reports.length > reports);
     await kill(second);
-    // As if the machine were too busy to answer in time.
-    docker.fake.override = ({ path }, response) =>
-      path === "/containers/json" && !!response.writeHead(500).end("{}");
+    docker.fake.override = withoutList;
     docker.start();
     const { exit, stdout } = await endOf(docker.bench);
     expect([exit?.code, stdout, container.starts]).toEqual([6, "ready\nlater\n", 1]);
@@ -157,9 +159,7 @@ describe.skipIf(!isRoot)("an engine that fails in the middle (containers.md#outa
     const asked = () => docker.fake.requests.some(({ path }) => path === "/containers/create") || undefined;
     await until("it asks for the container", asked);
     await kill(agent);
-    // As if the machine were too busy to answer in time.
-    docker.fake.override = ({ path }, response) =>
-      path === "/containers/json" && !!response.writeHead(500).end("{}");
+    docker.fake.override = withoutList;
     docker.start();
     const { attempt, exit } = await endOf(docker.bench);
     expect([attempt.startError, exit?.code]).toEqual([undefined, 0]);
