@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
+import { wholeBody } from "../support/whole-body.ts";
 import { ACTIONS } from "./ec2-fake-actions.ts";
 import { Ec2Cloud, type Ec2Options, REGION } from "./ec2-fake-cloud.ts";
 import type { Tokens } from "./ec2-fake-run.ts";
@@ -36,7 +37,9 @@ export async function serveEc2(cloud: Ec2Cloud, atPort = 0): Promise<{ server: S
   const tokens: Tokens = new Map();
   const buckets = new Buckets(cloud);
   const server = createServer((request, response) => {
-    void readBody(request).then((body) => answer({ cloud, tokens, buckets }, request, body, response));
+    void wholeBody(request).then((body) => {
+      if (body !== undefined) answer({ cloud, tokens, buckets }, request, body.toString(), response);
+    });
   });
   server.listen(atPort, "127.0.0.1");
   await once(server, "listening");
@@ -48,12 +51,6 @@ interface State {
   cloud: Ec2Cloud;
   tokens: Tokens;
   buckets: Buckets;
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }
 
 function answer(state: State, request: IncomingMessage, body: string, response: ServerResponse): void {

@@ -156,6 +156,7 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     const { page, asked, close } = await at.open(`/ui/runs/${id}`);
     await page.getByText("not live").waitFor();
     await page.getByRole("heading", { name: "Placements" }).waitFor();
+    await page.getByLabel("Why, and what comes next").waitFor();
     const about = () => asked.filter((path) => path.includes(id) || path.startsWith("/v1/events"));
     const before = about().length;
     // Another run changes the pool meanwhile, which a page that follows it would notice.

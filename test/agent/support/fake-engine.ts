@@ -10,6 +10,7 @@ import type { Duplex } from "node:stream";
 import { fieldOf } from "../../../agent/engine/answers/read.ts";
 import { Engine } from "../../../agent/engine/engine.ts";
 import type { ContainerBody, ExecBody } from "../../../agent/engine/types.ts";
+import { wholeBody } from "../../support/whole-body.ts";
 import {
   bytesOf,
   type ExecPlay,
@@ -151,7 +152,9 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const recorded = await record(fake, request);
+  const sent = await wholeBody(request);
+  if (sent === undefined) return;
+  const recorded = record(fake, request, sent);
   response.setHeader("api-version", options.newest ?? "1.52");
   response.setHeader("server", "Docker/29.0.0 (linux)");
   if (fake.override?.(recorded, response) === true) return;
@@ -161,13 +164,10 @@ async function serve(
   response.writeHead(answer.status, body === "" ? {} : { "content-type": "application/json" }).end(body);
 }
 
-async function record(fake: FakeEngine, request: IncomingMessage, content?: Buffer): Promise<Recorded> {
+function record(fake: FakeEngine, request: IncomingMessage, body: Buffer): Recorded {
   const url = new URL(request.url ?? "/", "http://engine");
   const [, version = "", path = ""] = /^(?:\/v([\d.]+))?(\/.*)$/.exec(url.pathname) ?? [];
-  const parts: Buffer[] = [];
-  if (content !== undefined) parts.push(content);
-  else for await (const part of request) parts.push(part);
-  const text = Buffer.concat(parts).toString("utf8");
+  const text = body.toString("utf8");
   const recorded: Recorded = {
     method: request.method ?? "",
     path: decodeURIComponent(path),
@@ -346,7 +346,7 @@ async function takeOver(
   early: Buffer,
 ): Promise<void> {
   const content = await contentOf(request, socket, early);
-  const recorded = await record(fake, request, content);
+  const recorded = record(fake, request, content);
   const [, kind = "", id = "", verb = ""] = /^\/(\w+)\/([^/]+)\/(\w+)$/.exec(recorded.path) ?? [];
   const container = kind === "containers" && verb === "attach" ? findContainer(fake, id) : undefined;
   const exec = kind === "exec" && verb === "start" ? fake.execs.find((one) => one.id === id) : undefined;

@@ -32,6 +32,7 @@ import { contentDigest, type Key, keyOf } from "../../../src/signing/mac.ts";
 import { type ClaimedRequest, claimedRequest, isSignedWith } from "../../../src/signing/request.ts";
 import { seal } from "../../../src/signing/seal.ts";
 import { purposeOf } from "../../support/signed.ts";
+import { wholeBody } from "../../support/whole-body.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
 /** An answer to give in place of the ordinary one. */
@@ -221,17 +222,11 @@ export class FakePlane {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const parts: Buffer[] = [];
-    for await (const part of request) {
-      parts.push(part as Buffer);
-      if (this.resetsUploads > 0 && request.method === "PUT") {
-        this.resetsUploads -= 1;
-        return void request.socket.resetAndDestroy();
-      }
-    }
+    request.once("data", () => this.#maybeReset(request));
+    const raw = await wholeBody(request);
+    if (raw === undefined) return;
     const url = new URL(request.url ?? "", this.url);
     const { headers } = request;
-    const raw = Buffer.concat(parts);
     const [wait, offset] = [url.searchParams.get("wait"), Number(url.searchParams.get("offset"))];
     const { method = "" } = request;
     const call = {
@@ -253,6 +248,12 @@ export class FakePlane {
     response.writeHead(answer.status, { "content-type": "application/json", ...signed, ...answer.headers });
     response.end(body);
     this.#changed();
+  }
+
+  #maybeReset({ method, socket }: IncomingMessage): void {
+    if (this.resetsUploads === 0 || method !== "PUT") return;
+    this.resetsUploads -= 1;
+    socket.resetAndDestroy();
   }
 
   /** Proves itself on a new connection. This does not count as a call. */

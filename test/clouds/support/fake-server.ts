@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
+import { wholeBody } from "../../support/whole-body.ts";
 import { CloudFault, type FakeCloud } from "./fake-cloud.ts";
 
 export interface FakeRequest {
@@ -42,7 +43,9 @@ export async function serve(
   atPort = 0,
 ): Promise<Served> {
   const server = createServer((message, response) => {
-    void readBody(message).then((text) => {
+    void wholeBody(message).then((body) => {
+      if (body === undefined) return;
+      const text = body.toString();
       cloud.settle();
       const request = requestOf(message, text);
       const extra = headers(request);
@@ -68,12 +71,6 @@ export async function serveForTest(...args: Parameters<typeof serve>): Promise<s
   const { url, stop } = await serve(...args);
   onTestFinished(stop);
   return url;
-}
-
-async function readBody(message: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }
 
 function requestOf({ method = "", url = "/", headers }: IncomingMessage, text: string): FakeRequest {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { wholeBody } from "../../support/whole-body.ts";
 import { type FakeEdge, openEdge } from "./fake-edge.ts";
 
 // A fake of the API of a Cloudflare account, as far as wrangler needs it to deploy a Worker. It keeps state
@@ -47,7 +48,8 @@ const NO_WORKER: Answer = {
 /** Opens an account without Workers and buckets. */
 export async function openAccount(stateDir: string): Promise<FakeAccount> {
   const server = createServer(async (request, response) => {
-    const body = await bodyOf(request);
+    const body = await wholeBody(request);
+    if (body === undefined) return;
     if (request.headers["x-fake-host"] !== undefined) {
       return void (await edge.serve(request, response, body, account.answers));
     }
@@ -86,12 +88,6 @@ export async function openAccount(stateDir: string): Promise<FakeAccount> {
 
 function hostName(worker: string): string {
   return `${worker}.${SUBDOMAIN}.workers.dev`;
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for await (const part of request) parts.push(part);
-  return Buffer.concat(parts);
 }
 
 function send(response: ServerResponse, answer: Answer): void {

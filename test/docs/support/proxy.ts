@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { answerKey, signAnswer } from "../../../src/signing/answer.ts";
 import { keyOf } from "../../../src/signing/mac.ts";
 import { signatureIn } from "../../../src/signing/request.ts";
+import { wholeBody } from "../../support/whole-body.ts";
 
 /**
  * What happens to a request on its way: it is lost before it arrives; its answer is cut half-way, or comes in
@@ -26,8 +27,8 @@ export interface Way {
 /** Opens a proxy to what `target` names at that moment. */
 export async function openProxy(target: () => string): Promise<Way> {
   const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
+    const sent = await wholeBody(request);
+    if (sent === undefined) return;
     const { method = "", url = "" } = request;
     const name = `${method} ${url}`;
     proxy.requests.push(name);
@@ -37,8 +38,7 @@ export async function openProxy(target: () => string): Promise<Way> {
       response.writeHead(trouble.status, { "content-type": "application/json", ...signed });
       return void response.end(trouble.body);
     }
-    const answer =
-      trouble === "lost" ? undefined : await passOn(name, request.headers, Buffer.concat(chunks));
+    const answer = trouble === "lost" ? undefined : await passOn(name, request.headers, sent);
     if (answer === undefined) return void response.destroy();
     const { status, headers, body } = answer;
     response.writeHead(status, { ...headers, "content-length": body.length });

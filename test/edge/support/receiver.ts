@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { wholeBody } from "../../support/whole-body.ts";
 
 /** An event as it arrived. */
 export interface Got {
@@ -45,10 +46,9 @@ export class Receiver {
   }
 
   async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
     res.on("error", () => undefined);
-    for await (const chunk of req) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
+    const body = (await wholeBody(req))?.toString();
+    if (body === undefined) return;
     const header = (name: string) => String(req.headers[name] ?? "");
     const got = {
       path: req.url ?? "",

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import type { Json } from "../../edge/support/edge.ts";
+import { wholeBody } from "../../support/whole-body.ts";
 
 /** Texts that are too long, hide something, act on a terminal, or are the name of something else. */
 const NASTY_TEXTS = [
@@ -142,9 +143,8 @@ export class HostileProvider {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part);
-    const text = Buffer.concat(parts).toString();
+    const text = (await wholeBody(request))?.toString();
+    if (text === undefined) return;
     const body: Json = text === "" ? undefined : JSON.parse(text);
     const { method = "", url: path = "" } = request;
     const headers = { authorization: request.headers.authorization ?? "" };
