@@ -97,8 +97,9 @@ export default defineConfig({
           exclude,
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: three files at a time use
-          // half of two cores (measured), so six use both.
-          maxWorkers: 6,
+          // half of two cores (measured), so six use both. Long files have more to do: with six of them,
+          // what waits for a reader or a container engine comes near to its time limits.
+          maxWorkers: process.env.DROVER_TESTS === "long" ? 4 : 6,
           globalSetup: ["test/support/built.ts"],
           isolate: false,
           setupFiles: [

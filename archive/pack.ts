@@ -1,7 +1,6 @@
 // How does a list of files become a reproducible tar archive?
 import { createHash } from "node:crypto";
-import { createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { Beneath } from "./beneath.ts";
 import { FileCount } from "./count.ts";
@@ -61,8 +60,9 @@ export async function pack(
     }
   }
   try {
-    const out = createWriteStream(intoFile, { mode: 0o600 });
-    await pipeline(archiveOf(what), gzipped, measure, out, { signal });
+    // A file that is still being opened could come to be after it was removed below.
+    const out = await open(intoFile, "w", 0o600);
+    await pipeline(archiveOf(what), gzipped, measure, out.createWriteStream(), { signal });
   } catch (error) {
     await rm(intoFile, { force: true });
     signal.throwIfAborted();

@@ -1,6 +1,6 @@
 // How is a backup written whole or not at all, and read as a whole before anything is believed?
-import { createReadStream, createWriteStream } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
@@ -45,9 +45,9 @@ export async function writeBackup(path: string, head: Head, lines: AsyncIterable
   }
   const temporary = path + TEMPORARY_ENDING;
   await rm(temporary, { force: true });
-  const file = createWriteStream(temporary, { flags: "wx", mode: PRIVATE_FILE, flush: true });
   try {
-    await pipeline(Readable.from(text()), createGzip(), file);
+    const file = await open(temporary, "wx", PRIVATE_FILE);
+    await pipeline(Readable.from(text()), createGzip(), file.createWriteStream({ flush: true }));
     await rename(temporary, path);
     return counts;
   } catch (error) {

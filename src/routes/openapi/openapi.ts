@@ -2,6 +2,7 @@
 import { etag } from "hono/etag";
 import { ErrorCode, type Problem } from "../../schema/problem.ts";
 import { DroverError } from "../../shared/errors.ts";
+import { hexDigest } from "../../signing/mac.ts";
 import type { EdgeApp } from "../edge.ts";
 import { problemOf } from "../http/problem.ts";
 import { headersOf } from "./answer-headers.ts";
@@ -51,13 +52,23 @@ export function openApiRoute(app: EdgeApp, version: string): void {
     // A schema created before the library was imported lacks the library's methods; its clone has them.
     app.openAPIRegistry.register(schema.meta()?.id ?? "", schema.clone());
   }
-  let made: string | undefined;
-  app.use("/openapi.json", etag({ generateDigest: (body) => crypto.subtle.digest("SHA-256", body) }));
+  let made: Tagged | undefined;
+  app.use("/openapi.json", etag());
   app.openapi(route, () => {
-    made ??= makeDocument(app, version);
-    const headers = { "content-type": "application/json", "cache-control": "no-cache" };
-    return new Response(made, { headers });
+    made ??= tagged(makeDocument(app, version));
+    const headers = { "content-type": "application/json", "cache-control": "no-cache", etag: made.etag };
+    return new Response(made.bytes, { headers });
   });
+}
+
+/** What is answered, with its tag: both would take much memory if they were made for each of many readers. */
+interface Tagged {
+  bytes: Uint8Array;
+  etag: string;
+}
+
+function tagged(text: string): Tagged {
+  return { bytes: new TextEncoder().encode(text), etag: `"${hexDigest(text)}"` };
 }
 
 function makeDocument(app: EdgeApp, version: string): string {
