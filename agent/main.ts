@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { makePrivateDir } from "../posix/files.ts";
-import { takeLock } from "../posix/lock.ts";
+import { livingHolder, takeLock } from "../posix/lock.ts";
 import { PROTOCOL } from "../src/shared/compat.ts";
 import type { Instant, Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
@@ -25,7 +25,8 @@ import { fetchedAgent, OwnFile } from "./exec/own-file.ts";
 import { Prestart, type PrestartOptions } from "./exec/prestart.ts";
 import { AttemptStore } from "./exec/processes/dirs.ts";
 import { Groups } from "./exec/processes/groups.ts";
-import { checkShellReportsSignals } from "./exec/processes/shim.ts";
+import { probeShell } from "./exec/shims/shell.ts";
+import { Shims } from "./exec/shims/shims.ts";
 import { Supervisor } from "./exec/supervisor.ts";
 import { TaskSecrets } from "./exec/task-secrets.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
@@ -66,6 +67,8 @@ Makes this machine a host of Drover, and runs the tasks that Drover places here.
  * older incarnation would stop all attempts.
  */
 const LOCK = "agent.lock";
+/** Held by a process that ends the attempts beside an agent that seems to hang. */
+const BESIDE_LOCK = "end-lease.lock";
 
 const USAGE_EXIT_CODE = 2;
 /** Another agent uses the same state directory. */
@@ -168,7 +171,7 @@ async function startAgent(
   let isUp = false;
   const { DROVER_INSTANCE: instance, DROVER_AWAKE_FILE: awakeFile } = process.env;
   const now = makeClock();
-  const shellReportsSignals = await checkShellReportsSignals(join(stateDir, "shell-check"));
+  const shims = await shimsOf(stateDir, instance);
   const snapshots = () => agent.snapshots;
   const devicesOf = (id: string) => agent.devicesOf(id);
   const givenDevices = (id: string) => agent.givenDevices(id);
@@ -198,7 +201,7 @@ async function startAgent(
     drivers: (ended) => ({
       fake: new FakeDriver({ store, now, ended }),
       container: containers.driver({ ...files, prestart, now, ended, isBeside, devicesOf: givenDevices }),
-      exec: new ExecDriver({ store, allocs, prestart, groups, now, shellReportsSignals, ended }),
+      exec: new ExecDriver({ store, allocs, prestart, groups, shims, isBeside, now, ended }),
     }),
     snapshots,
     stateDir,
@@ -234,7 +237,7 @@ async function startAgent(
   const tunnels = new Tunnels({
     stateDir,
     now,
-    shellReportsSignals,
+    shellReportsSignals: shims.shell.reportsSignals,
     enter: (attempt, act) => supervisor.enter(attempt, () => agent.keptTask(attempt), act),
     isRunning: (attempt) => agent.isRunning(attempt) || agent.keptTask(attempt) !== undefined,
   });
@@ -243,6 +246,13 @@ async function startAgent(
   agent.tell({ type: "tick" });
   if (url !== undefined) containers.begin();
   return agent;
+}
+
+/** The shims of this host's commands. `instance`: what marks all of its processes. */
+async function shimsOf(stateDir: string, instance: string | undefined): Promise<Shims> {
+  const shell = await probeShell(join(stateDir, "shell-check"));
+  const env: Record<string, string> = instance === undefined ? {} : { DROVER_INSTANCE: instance };
+  return new Shims(shell, env, () => livingHolder(join(stateDir, BESIDE_LOCK)) !== undefined);
 }
 
 /** How the agent ends. `powerOff`: the command that ends its machine, too. */
@@ -355,12 +365,14 @@ function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
  * journal.
  */
 async function endLease(settings: Settings): Promise<void> {
-  const { holder } = takeLock(join(settings.stateDir, LOCK));
+  const isBeside = takeLock(join(settings.stateDir, LOCK)).holder !== undefined;
+  // Before it reads which shims there are (decisions/hosts.md#shims-that-serve).
+  const other = isBeside ? takeLock(join(settings.stateDir, BESIDE_LOCK)).holder : undefined;
+  if (other !== undefined) exit(LOCKED_EXIT_CODE, `process ${other.pid} already ends the lease`);
   const files = await openHostFiles(settings.stateDir);
   if (!isLeaseEnding(files.journal.readLease(), makeClock()())) {
     exit(LEASED_EXIT_CODE, "the lease has been extended");
   }
-  const isBeside = holder !== undefined;
   const keep: Journal["keep"] = (state) => isBeside || files.journal.keep(state);
   const agent = await startAgent(files, { ...settings, powerOff: undefined }, { keep, isBeside });
   agent.tell({ type: "shutdown", by: "lease" });

@@ -33,23 +33,23 @@ see_lease() {
   left=$((until / 1000 - ${now%.*}))
 } 2>/dev/null
 kill_bare() {
-  seen=
+  found=
   for file in "$state"/groups/*.json; do
     [ -e "$file" ] || continue
     rest=$(cat "$file") || continue
     while path=${rest#*\"path\":\"} && [ "$path" != "$rest" ]; do
       rest=$path path=${path%%\"*}
       # shellcheck disable=SC2013 # the whole list is read before the first kill
-      for pid in $(cat "$path/cgroup.procs"); do seen=1; kill -9 "$pid"; done
+      for pid in $(cat "$path/cgroup.procs"); do found=1; kill -9 "$pid"; done
       [ ! -e "$path/cgroup.kill" ] || echo 1 >"$path/cgroup.kill"
     done
   done
   for folder in /proc/[0-9]*; do
     tr '\0' '\n' <"$folder/environ" | grep -qF "DROVER_TASK_DIR=$state/" || continue
-    seen=1
+    found=1
     kill -9 "${folder#/proc/}"
   done
-  [ -z "$seen" ] && rm -rf "$state"/secrets/*
+  [ -z "$found" ] && rm -rf "$state"/secrets/*
 } 2>/dev/null
 ended=
 while sleep "$pause"; do

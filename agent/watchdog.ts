@@ -7,7 +7,7 @@ import type { Millis } from "../src/shared/machine.ts";
 import { errorText } from "../src/shared/words.ts";
 import { WATCHDOG_LEAD_MS } from "./core/bounds.ts";
 import { baseEnvironment } from "./exec/environment.ts";
-import { spawnScript } from "./exec/processes/spawn.ts";
+import { spawnScript } from "./exec/shims/spawn.ts";
 import { say } from "./say.ts";
 import script from "./watchdog.sh";
 

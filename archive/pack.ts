@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { Beneath } from "./beneath.ts";
+import { compressed } from "./compression/compress.ts";
+import { Pieces } from "./compression/pieces.ts";
 import { FileCount } from "./count.ts";
 import { ArchiveFault } from "./faults.ts";
 import { choiceOf, readGlobs } from "./globs.ts";
-import { gzipped } from "./gzip/gzip.ts";
-import { Pieces } from "./gzip/pieces.ts";
 import { type ContentBounds, Packer } from "./tar/packer.ts";
 import { Turns } from "./turns.ts";
 import { type Found, walk } from "./walk.ts";
@@ -34,10 +34,11 @@ export interface PackResult {
 }
 
 /**
- * Packs files, links and directories into a new archive (tar, gzip): in a fixed order, with modes and times,
- * without owners, so that the same files give the same archive. Whatever is packed can be unpacked: a link
- * that leads out of the directory is a fault. Nothing is read through a link. `onProgress` is called for each
- * piece. Throws an `ArchiveFault`, the system's error, or the reason of the signal, and then leaves no file.
+ * Packs files, links and directories into a new archive (tar, compressed as this Node best can): in a fixed
+ * order, with modes and times, without owners, so that the same files give the same archive. Whatever is
+ * packed can be unpacked: a link that leads out of the directory is a fault. Nothing is read through a link.
+ * `onProgress` is called for each piece. Throws an `ArchiveFault`, the system's error, or the reason of the
+ * signal, and then leaves no file.
  */
 export async function pack(
   what: Packable,
@@ -62,7 +63,7 @@ export async function pack(
   try {
     // A file that is still being opened could come to be after it was removed below.
     const out = await open(intoFile, "w", 0o600);
-    await pipeline(archiveOf(what), gzipped, measure, out.createWriteStream(), { signal });
+    await pipeline(compressed(archiveOf(what)), measure, out.createWriteStream(), { signal });
   } catch (error) {
     await rm(intoFile, { force: true });
     signal.throwIfAborted();

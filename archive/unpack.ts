@@ -1,8 +1,10 @@
 // How is an archive unpacked safely below a directory?
+import { addAbortSignal } from "node:stream";
+
+import { openDecompressed } from "./compression/decompress.ts";
 import { FileCount } from "./count.ts";
 import { entryFault, isDirectory, namesOf } from "./entries.ts";
 import { ArchiveFault, isSystemError } from "./faults.ts";
-import { openDecompressed } from "./gzip/compression.ts";
 import { Modes } from "./modes.ts";
 import { Placer } from "./placer.ts";
 import { ALL_ENTRIES, type EntryFilter } from "./result.ts";
@@ -123,7 +125,8 @@ async function feed(file: string, sink: TarSink, signal: AbortSignal, bounds: Un
   const meter = new Meter(bounds);
   const turns = new Turns(signal);
   try {
-    for await (const part of await openDecompressed(file)) {
+    // A file can be long and contain nothing, so that the turns below never come.
+    for await (const part of addAbortSignal(signal, await openDecompressed(file))) {
       meter.add(part);
       for (let at = 0; at < part.length; at += STEP_BYTES) {
         const wait = turns.next();

@@ -1,10 +1,8 @@
 // `npm run bench`: what a user waits for, and what one machine can do, beside its floors (budgets.md#bench).
-// Asserts nothing. -- --peers: beside other queues, too; --quick: a look; --json: as data; --disk DIR: state
-// there, too; --only FIGURES, by the names below; and the amounts of `FULL`, such as --runs 300.
+// Asserts nothing. Its options: `npm run bench -- --help`.
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { bullMq } from "./contenders/bullmq.ts";
 import type { Contender } from "./contenders/contender.ts";
 import { bareSpawn, bareWorker } from "./contenders/floors.ts";
@@ -23,66 +21,25 @@ import { measurePools } from "./figures/pools.ts";
 import { measureSnapshots, missingForSnapshots } from "./figures/snapshots.ts";
 import { measureStartup } from "./figures/startup.ts";
 import { measureThroughput } from "./figures/throughput.ts";
+import { benchOptions, HELP, optionsOrExit } from "./options.ts";
 import { type Row, tableOf } from "./table.ts";
 
-const FULL = {
-  runs: 300,
-  keys: 300,
-  users: 16,
-  trivial: 500,
-  hosts: 1_000,
-  light: 1_000,
-  mb: 256,
-  rounds: 3,
-  containers: 30,
-};
-const QUICK = {
-  runs: 50,
-  keys: 30,
-  users: 16,
-  trivial: 100,
-  hosts: 50,
-  light: 100,
-  mb: 32,
-  rounds: 2,
-  containers: 10,
-};
 const PEERS = [bullMq(false), bullMq(true), slurm, parallel];
-const flag = { type: "boolean", default: false } as const;
-const text = { type: "string" } as const;
-const { values } = parseArgs({
-  options: {
-    ...{ peers: flag, quick: flag, json: flag, disk: text, sizes: text, only: text },
-    ...{
-      runs: text,
-      keys: text,
-      users: text,
-      trivial: text,
-      hosts: text,
-      light: text,
-      mb: text,
-      rounds: text,
-      containers: text,
-    },
-  },
-});
-const defaults = values.quick ? QUICK : FULL;
-const amount = (name: keyof typeof FULL) => Number(values[name] ?? defaults[name]);
-const sizes = (values.sizes ?? (values.quick ? "100,500" : "100,500,1000,5000")).split(",").map(Number);
-const wants = (name: string) => values.only === undefined || values.only.split(",").includes(name);
+const options = optionsOrExit("bench", HELP, benchOptions);
+const { amounts, wants } = options;
 
 const load = loadavg().map((one) => one.toFixed(2));
 const rows: Row[] = [];
 const hints: string[] = [];
 if (wants("planning")) rows.push(...measurePlanning());
-if (wants("startup")) rows.push(...(await measureStartup(amount("rounds"))));
+if (wants("startup")) rows.push(...(await measureStartup(amounts.rounds)));
 if (wants("snapshots")) {
-  const size = values.quick ? { files: 1_000, megabytes: 20 } : { files: 10_000, megabytes: 200 };
-  rows.push(...measureSnapshots(values.disk ?? IN_MEMORY, amount("rounds"), size));
+  const size = options.quick ? { files: 1_000, megabytes: 20 } : { files: 10_000, megabytes: 200 };
+  rows.push(...measureSnapshots(options.disk ?? IN_MEMORY, amounts.rounds, size));
   hints.push(...[missingForSnapshots() ?? []].flat());
 }
 if (wants("containers")) {
-  const measured = await measureContainers(amount("containers"));
+  const measured = await measureContainers(amounts.containers);
   if (typeof measured === "string") hints.push(measured);
   else rows.push(...measured);
 }
@@ -93,18 +50,18 @@ try {
   started.push(asContender(drover, "Drover"));
   await warmUp(drover);
   if (wants("memory")) rows.push(...measureAgentMemory(drover));
-  if (wants("latency")) rows.push(...(await measureLatency(drover, amount("runs"))));
-  if (wants("keys")) rows.push(...(await measureKeystrokes(drover, amount("keys"))));
-  if (wants("users")) rows.push(...(await measureThroughput(drover, amount("users"), amount("trivial"))));
+  if (wants("latency")) rows.push(...(await measureLatency(drover, amounts.runs)));
+  if (wants("keys")) rows.push(...(await measureKeystrokes(drover, amounts.keys)));
+  if (wants("users")) rows.push(...(await measureThroughput(drover, amounts.users, amounts.trivial)));
   if (wants("logs")) {
-    rows.push(...(await measureLogs(drover, scratch, amount("rounds"), amount("mb"))));
+    rows.push(...(await measureLogs(drover, scratch, amounts.rounds, amounts.mb)));
   }
   if (wants("batches")) {
     await startContenders();
-    rows.push(...(await measureBatches(started, sizes, amount("rounds"))));
+    rows.push(...(await measureBatches(started, options.sizes, amounts.rounds)));
   }
-  if (wants("pools")) rows.push(...(await measurePools(drover, amount("rounds"), amount("light"))));
-  if (wants("hosts")) rows.push(...(await measureHosts(drover, amount("hosts"))));
+  if (wants("pools")) rows.push(...(await measurePools(drover, amounts.rounds, amounts.light)));
+  if (wants("hosts")) rows.push(...(await measureHosts(drover, amounts.hosts)));
 } finally {
   for (const contender of started) await contender.stop();
   rmSync(scratch, { recursive: true, force: true });
@@ -112,7 +69,7 @@ try {
 const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`;
 const machine = `${availableParallelism()} × ${cpus()[0]?.model ?? "unknown processor"}, ${memory}`;
 const around = { machine, node: process.versions.node, load, state: IN_MEMORY, missing: hints };
-if (values.json) console.log(JSON.stringify({ ...around, rows }, undefined, 2));
+if (options.json) console.log(JSON.stringify({ ...around, rows }, undefined, 2));
 else {
   console.log(tableOf(rows));
   console.log(`\n${machine}; Node ${around.node}; load before ${load.join(" ")}; state in ${IN_MEMORY}`);
@@ -122,12 +79,12 @@ else {
 /** Starts the floors, Drover on a disk, and the peers that the machine has. Nothing is installed. */
 async function startContenders(): Promise<void> {
   started.push(bareSpawn, ...(await bareWorker(scratch)));
-  if (values.disk !== undefined) {
-    const onDisk = await startDrover({ below: values.disk });
+  if (options.disk !== undefined) {
+    const onDisk = await startDrover({ below: options.disk });
     started.push(asContender(onDisk, "Drover, state on a disk"));
     await warmUp(onDisk);
   }
-  for (const peer of values.peers ? PEERS : []) {
+  for (const peer of options.peers ? PEERS : []) {
     const missing = peer.missing();
     if (missing === undefined) started.push(await peer.start(scratch));
     else hints.push(`${peer.name} was not measured: ${missing}`);

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
-import { PROJECT_NAME, PROJECT_NAME_TEXT } from "../src/shared/access/project.ts";
+import { DEFAULT_PROJECT, PROJECT_NAME, PROJECT_NAME_TEXT } from "../src/shared/access/project.ts";
 import { parseToken } from "../src/shared/access/token-text.ts";
 import { loopbackAddress } from "../src/shared/proof.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
@@ -50,6 +50,11 @@ export function connect(io: Io): { client: Client; context: Context } {
 /** A client for a Drover. */
 export function clientFor({ url, token }: { url: string; token: string }, project?: string): Client {
   return createClient({ url, token, project, userAgent: `drover/${DROVER_VERSION}` });
+}
+
+/** Clients for a Drover that act in a project each. */
+export function withinOf(context: { url: string; token: string }): (project: string) => Client {
+  return (project) => clientFor(context, project === DEFAULT_PROJECT ? undefined : project);
 }
 
 /** The project to act in, and what names it. Undefined: the one of the token. */

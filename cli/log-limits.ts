@@ -1,4 +1,4 @@
-// Was a part of a run's output dropped because its log reached the size limit?
+// Is a part of a run's output missing: beyond the size limit of its log, or not received before its end?
 import type { RunStatus } from "../client/types.ts";
 import type { Io } from "./terminal/io.ts";
 import { printable } from "./terminal/text.ts";
@@ -7,7 +7,8 @@ import { printable } from "./terminal/text.ts";
 export async function sayLimits(io: Io, run: RunStatus, task: string, streams: string[]): Promise<void> {
   const events = run.tasks.find(({ name }) => name === task)?.events ?? [];
   for (const { type, message, details } of events) {
-    if (type !== "Log Limit" || !streams.includes(details.stream ?? "")) continue;
+    const isMissing = type === "Log Limit" || type === "Log Truncated";
+    if (!isMissing || !streams.includes(details.stream ?? "")) continue;
     await io.say(`The output of run ${run.id} is incomplete: ${printable(message)}.`);
   }
 }

@@ -4,6 +4,7 @@ import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { deploymentOf } from "./operator/deployment.ts";
 import { projectsOf } from "./projects.ts";
+import { jobsOf } from "./runs/jobs.ts";
 import { rerunsOf } from "./runs/rerun.ts";
 import { runListsOf } from "./runs/run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs/runs.ts";
@@ -70,6 +71,7 @@ export function createClient(options: ClientOptions) {
       ...rerunsOf(target),
       ...tunnelsOf(target),
     },
+    jobs: jobsOf(target),
     pools: poolsOf(target),
     workers: workersOf(target),
     snapshots: snapshotsOf(target),

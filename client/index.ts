@@ -2,6 +2,8 @@
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type { AbortOptions, LogsOptions, RunHandle } from "./easy.ts";
 export { ApiError, StrangerError, UnreachableError } from "./errors.ts";
+export { batchesOf } from "./runs/batches.ts";
+export type { Triggered } from "./runs/jobs.ts";
 export type { LogSelection } from "./runs/logs.ts";
 export type { OutputPiece, OutputSelection } from "./runs/output.ts";
 export { type RerunChanges, specAgain } from "./runs/rerun.ts";

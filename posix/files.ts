@@ -4,7 +4,7 @@ import { makeDirs } from "../disk/make-dirs.ts";
 import { errorCode, isStarved } from "./errors.ts";
 
 /** Only this user may read Drover's files: there are secrets among them, and logs of tasks. */
-const PRIVATE_DIR = 0o700;
+export const PRIVATE_DIR = 0o700;
 
 /** The text of a file; undefined if there is none, which is cheaper to ask than to learn by an error. */
 export function readIfThere(path: string): string | undefined {

@@ -47,7 +47,8 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-function livingHolder(path: string): Proc | undefined {
+/** The living process that holds a lock, if there is one. */
+export function livingHolder(path: string): Proc | undefined {
   const holder = parseStat(readIfThere(path) ?? "");
   return holder !== undefined && lives(holder) ? holder : undefined;
 }

@@ -40,6 +40,12 @@ export function parseStat(stat: string): Proc | undefined {
   return { pid, ppid: Number(ppid), session: Number(session), startTime, ended };
 }
 
+/** How the kernel schedules a process: its nice value and its policy. Empty: there is none. */
+export function schedulingOf(pid: number): string {
+  const fields = statFields(readUnlessGone(`/proc/${pid}/stat`));
+  return [fields[16], fields[38]].join(" ");
+}
+
 /** The fields of such a line from the state on. */
 function statFields(stat: string): string[] {
   // The program's name is in parentheses, and may contain any character, even parentheses.

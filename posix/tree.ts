@@ -12,6 +12,8 @@ export interface TreeQuery {
   root?: ProcId | undefined;
   /** The process that has started the tree in this boot and leads its session; not part of the tree. */
   shim?: ProcId | undefined;
+  /** The first process that the shim has started for the tree, where it had others before. */
+  main?: ProcId | undefined;
   /** The tree has only marked processes, not their unmarked children. */
   isMarkedOnly?: boolean;
 }
@@ -39,7 +41,9 @@ const UNSURE_SCANS = 4;
  */
 export function findTree(query: TreeQuery): Proc[] {
   let last = lastPid();
-  let pids = candidates(query.shim, query.shim?.pid, last);
+  const first = query.main ?? query.shim;
+  const shim = query.shim === undefined ? [] : [query.shim.pid];
+  let pids = [...new Set([...shim, ...candidates(first, first?.pid, last)])];
   for (let scan = 1; ; scan += 1) {
     const { found, unsure } = scanTree(query, pids);
     if (found.length > 0 || scan === MAX_SCANS) return found;
@@ -49,8 +53,7 @@ export function findTree(query: TreeQuery): Proc[] {
     if (isExecuting) pause(2 ** (scan - 1));
     // A scan can miss a child if its parent forks it during the scan and then ends. The next scan looks at
     // what was forked meanwhile, and again at what did not show its environment. The shim tells its children.
-    const fresh = latest === last ? [] : candidates(query.shim, last + 1, latest);
-    const shim = query.shim === undefined ? [] : [query.shim.pid];
+    const fresh = latest === last ? [] : candidates(first, last + 1, latest);
     pids = [...new Set([...shim, ...unsure, ...fresh])];
     last = latest;
   }
@@ -111,17 +114,17 @@ export function selectTree(
 }
 
 /**
- * The pids that a process of this tree can have. The kernel assigns pids in order, so just after the shim's
- * start these are the few pids from the shim's to the latest one, of which those before `from` are known
- * already. So a scan for a short command need not read all processes of the machine.
+ * The pids that a process of this tree can have. The kernel assigns pids in order, so just after the start of
+ * its first process these are the few pids from that one's to the latest one, of which those before `from`
+ * are known already. So a scan for a short command need not read all processes of the machine.
  */
-function candidates(shim: ProcId | undefined, from: number | undefined, last: number): number[] {
-  if (shim === undefined || from === undefined) return listPids();
+function candidates(first: ProcId | undefined, from: number | undefined, last: number): number[] {
+  if (first === undefined || from === undefined) return listPids();
   const count = last - from + 1;
-  const ageSeconds = uptime() - shim.startTime / TICKS_PER_SECOND;
+  const ageSeconds = uptime() - first.startTime / TICKS_PER_SECOND;
   // Some containers have their own uptime. Then the age is far off, in either direction.
   const fresh = Math.abs(ageSeconds) <= NO_WRAP_SECONDS;
-  if (!fresh || from < shim.pid || count < 1 || count > FEW_PIDS) return listPids();
+  if (!fresh || from < first.pid || count < 1 || count > FEW_PIDS) return listPids();
   return Array.from({ length: count }, (_, index) => from + index);
 }
 

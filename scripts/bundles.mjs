@@ -8,15 +8,17 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 export const { version } = manifest;
 
+const UNUSED_ZOD = /^(\.\.\/locales\/index|\.\/from-json-schema|\.\/compile)\.js$/;
+
 /**
- * Leaves out the languages of zod's messages (`no-locales.mjs`); `wrangler.toml` has it as an alias.
+ * Leaves out parts of zod that nobody uses (`unused-zod.mjs`); `wrangler.toml` has them as aliases.
  * @type {import("esbuild").Plugin}
  */
-const withoutLocales = {
-  name: "without-locales",
+const withoutUnusedZod = {
+  name: "without-unused-zod",
   setup({ onResolve }) {
-    onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, ({ importer }) =>
-      importer.includes("/node_modules/zod/") ? { path: join(root, "scripts/no-locales.mjs") } : undefined,
+    onResolve({ filter: UNUSED_ZOD }, ({ importer }) =>
+      importer.includes("/node_modules/zod/") ? { path: join(root, "scripts/unused-zod.mjs") } : undefined,
     );
   },
 };
@@ -29,7 +31,7 @@ export const commonOptions = (ofVersion = version) => ({
   sourcemap: false,
   logLevel: "warning",
   loader: { ".sh": "text", ".zsh": "text", ".fish": "text" },
-  plugins: [withoutLocales],
+  plugins: [withoutUnusedZod],
   define: {
     DROVER_VERSION: JSON.stringify(ofVersion),
     WRANGLER_VERSION: JSON.stringify({ ...manifest.dependencies, ...manifest.devDependencies }.wrangler),

@@ -9,6 +9,7 @@ import { wrappingKeysIn } from "./signing/envelope.ts";
 
 export { Allocation } from "./objects/allocation.ts";
 export { CloudWorker } from "./objects/cloud-worker.ts";
+export { Job } from "./objects/jobs/job.ts";
 export { Pool } from "./objects/pool.ts";
 export { Registry } from "./objects/registry.ts";
 export { Webhook } from "./objects/webhooks/webhook.ts";

@@ -19,6 +19,7 @@ type Page = ComponentType<PageProps>;
 const PAGES: Record<string, () => Promise<Page>> = {
   now: async () => (await import("./pages/now.tsx")).Now,
   runs: async () => (await import("./pages/runs/runs.tsx")).Runs,
+  jobs: async () => (await import("./pages/jobs/jobs.tsx")).Jobs,
   workers: async () => (await import("./pages/workers.tsx")).Workers,
   pools: async () => (await import("./pages/pools.tsx")).Pools,
   events: async () => (await import("./pages/events/events.tsx")).Events,
@@ -28,6 +29,7 @@ const PAGES: Record<string, () => Promise<Page>> = {
 /** The pages about one thing. */
 const ITEMS: Record<string, () => Promise<Page>> = {
   runs: async () => (await import("./pages/run/run.tsx")).Run,
+  jobs: async () => (await import("./pages/job/job.tsx")).Job,
   workers: async () => (await import("./pages/worker/worker.tsx")).Worker,
   pools: async () => (await import("./pages/pool.tsx")).Pool,
   admin: async () => (await import("./pages/admin/admin.tsx")).Admin,

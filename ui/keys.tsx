@@ -14,6 +14,7 @@ interface Key {
 const KEYS: Key[] = [
   { keys: "g n", does: "go to Now", act: () => go("/ui") },
   { keys: "g r", does: "go to Runs", act: () => go("/ui/runs") },
+  { keys: "g j", does: "go to Jobs", act: () => go("/ui/jobs") },
   { keys: "g w", does: "go to Workers", act: () => go("/ui/workers") },
   { keys: "g p", does: "go to Pools", act: () => go("/ui/pools") },
   { keys: "g e", does: "go to Events", act: () => go("/ui/events") },
@@ -22,7 +23,7 @@ const KEYS: Key[] = [
   { keys: "j", does: "next row", act: () => step(1) },
   { keys: "k", does: "row before", act: () => step(-1) },
   { keys: "l", does: "the output of the run", act: () => press('.tabs a[href*="tab=log"]') },
-  { keys: "s", does: "the summary of the run", act: () => press('.tabs a[href*="tab=summary"]') },
+  { keys: "s", does: "the summary of the run or job", act: () => press('.tabs a[href*="tab=summary"]') },
   { keys: "a", does: "abort the run, after a question", act: () => press("button[data-verb=abort]") },
   { keys: "x", does: "select the row, or not any more", act: pick },
   { keys: "f", does: "next failed run: in the list, or of the list", act: nextFailed },

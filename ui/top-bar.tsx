@@ -13,6 +13,7 @@ import { poolNames } from "./store/pools.ts";
 const PLACES = [
   ["now", "Now", "/ui"],
   ["runs", "Runs", "/ui/runs"],
+  ["jobs", "Jobs", "/ui/jobs"],
   ["workers", "Workers", "/ui/workers"],
   ["pools", "Pools", "/ui/pools"],
   ["events", "Events", "/ui/events"],

@@ -15,7 +15,7 @@ import { outOfMemoryKills } from "../exec/processes/group.ts";
 import { kernelCountsOf } from "../exec/processes/usage.ts";
 import { endOf, initFaultOf, MAX_INIT_TEXT_BYTES, type MemorySeen } from "./ends.ts";
 import { copyOutput } from "./output/copy.ts";
-import { logSourceOf } from "./output/log-source.ts";
+import { logSourceOf, type Rest } from "./output/log-source.ts";
 import { BRIEF_MS, within } from "./patience.ts";
 
 /** How often to look at the first process: often while it is young, as its end is waited for. */
@@ -96,8 +96,8 @@ export class Watching {
   #isSilent = false;
   #address: string | null = null;
   #wasEngineDown: boolean;
-  /** Its processes have ended, so no output follows. */
-  #hasEnded = false;
+  /** What of its output can still come. */
+  #rest: Rest = "all";
   #isOver = false;
 
   constructor(options: WatchingOptions) {
@@ -168,7 +168,8 @@ export class Watching {
     const output = this.#options.copies ? this.#copy() : Promise.resolve(true);
     try {
       this.#facts = await this.#untilEnded();
-      this.#hasEnded = true;
+      // The helper of one that was left unbegun lives on, and never closes the file of its output.
+      this.#rest = this.#facts !== undefined && isUnbegun(this.#facts.state) ? "none" : "ended";
       const isWhole = await this.#untilCopied(output);
       this.#tell(this.#facts === undefined ? { lost: true } : this.#endOf(this.#facts.state, isWhole));
     } catch {
@@ -329,14 +330,14 @@ export class Watching {
         const facts = await engine.inspectContainer(name);
         if (facts === undefined) return false;
         const signals = { signal, unfollow: this.#unfollow.signal };
-        const { frames, isWhole } = logSourceOf(engine, facts, () => this.#hasEnded, signals);
+        const { frames, isWhole } = logSourceOf(engine, facts, () => this.#rest, signals);
         await copyOutput(frames, dirs, signal);
         if (isWhole) return true;
       } catch (error) {
         if (error instanceof EngineError && error.kind === "not_found") return false;
       }
       // What was followed to its end is read again at once, as all of it is there now.
-      if (!this.#hasEnded) await this.#pause(AGAIN_MS).catch(() => undefined);
+      if (this.#rest === "all") await this.#pause(AGAIN_MS).catch(() => undefined);
       else await this.#pause(LOOKS.firstMs).catch(() => undefined);
     }
     return false;

@@ -36,8 +36,8 @@ export type HostMessage = { to: string } & (
   /** Close the socket, because an answer on it is overdue. `socket_closed`. */
   | { kind: "hang_up" }
   /**
-   * Fetch the secrets, the artifacts and the snapshot of a task. `prepared`, `launch_failed`, or `refused`
-   * after a `kill_tree`.
+   * Fetch the secrets, the artifacts and the snapshot of a task, and write its payload. `prepared`,
+   * `launch_failed`, or `refused` after a `kill_tree`.
    */
   | { kind: "prepare"; id: string; task: TaskSpec }
   /**

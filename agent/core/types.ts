@@ -226,6 +226,8 @@ export interface SocketState {
   fullBy: Instant;
   /** The attempts as they were when the latest report was sent on the socket. */
   reported: Record<string, AttemptState>;
+  /** Attempts that have begun, and have no other news: by when a report must name them. */
+  begun: Record<string, Instant>;
   /** When to repeat the reports of ended attempts, and how often in a row they were repeated. */
   repeatAt?: Instant;
   repeats: number;

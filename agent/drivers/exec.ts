@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { entrancesOf } from "../../posix/cgroup.ts";
 import { killTree } from "../../posix/kill.ts";
-import { childrenOf, lives, type Proc, readProc, sendSignal } from "../../posix/proc.ts";
+import { childrenOf, environmentOf, lives, type Proc, sendSignal } from "../../posix/proc.ts";
 import type { Means } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
@@ -18,8 +18,9 @@ import type { Groups } from "../exec/processes/groups.ts";
 import { type Inside, insideAs, insideOf } from "../exec/processes/inside.ts";
 import { PeakKeeper } from "../exec/processes/peaks.ts";
 import { retryWhileStarved } from "../exec/processes/retry-while-starved.ts";
-import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
 import { measure } from "../exec/processes/usage.ts";
+import { readShimEnd, readShimFile, type Started } from "../exec/shims/shim.ts";
+import { disown, type Shims } from "../exec/shims/shims.ts";
 import type { Driver, KillResult, OnTaskEnd, RecoveredState, TaskEnd } from "./driver.ts";
 
 /** How long a shim may take to write the status and exit after its task has ended. */
@@ -36,11 +37,11 @@ const ADOPTED_LOOK_MS: Millis = 50;
 const MAX_PIDS_NAMED = 20;
 
 /** An attempt whose shim was started by this agent, or recovered. */
-interface Running {
+interface Running extends Pick<Started, "main" | "release"> {
   shim: Proc;
-  /** Settles when the shim has ended and the end of the main process was reported. */
+  /** Settles when the shim will start no process of the attempt any more, and the end was reported. */
   ended: Promise<void>;
-  /** `ended` has settled. */
+  /** The shim will start no process of the attempt any more. */
   isOver: boolean;
 }
 
@@ -49,9 +50,10 @@ export interface ExecDriverOptions {
   allocs: AllocDirs;
   prestart: Pick<Prestart, "ready" | "inside">;
   groups: Groups;
+  shims: Shims;
+  /** Whether another agent of this host may be about to start attempts. Absent: none is. */
+  isBeside?: boolean;
   now: () => Instant;
-  /** See `readShimEnd`. */
-  shellReportsSignals: boolean;
   ended: OnTaskEnd;
 }
 
@@ -67,34 +69,36 @@ export class ExecDriver implements Driver {
   }
 
   async start(id: string, task: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined> {
-    const { prestart, groups, store, ended: tellEnd } = this.#options;
+    const { prestart, groups, shims, store } = this.#options;
     const { argv, dir, env, stdin } = await prestart.ready(id, task, stop);
     const { umask } = task;
     const group = groups.make(id, limitsOf(task));
     const entrances = group === undefined ? [] : entrancesOf(group);
     this.#peaks.began(id);
-    const child = await spawnShim(argv, entrances, dir, env, { ...store.dirsOf(id), stdin, umask });
-    const ended = new Promise<void>((settle) => {
-      child.once("exit", async (code) => {
-        tellEnd(id, await retryWhileStarved(() => this.#readEnd(id, code)));
-        settle();
-      });
+    const files = store.dirsOf(id);
+    const { shim, ended, ...more } = await shims.start(
+      { argv, entrances, dir, env, stdin, umask, files },
+      stop,
+    );
+    const toldEnd = ended.then(async (code) => {
+      this.#tellEnd(id, await retryWhileStarved(() => this.#readEnd(id, code)));
     });
-    const shim = await retryWhileStarved(() => readProc(child.pid ?? 0));
-    if (shim !== undefined) this.#track(id, shim, ended);
+    if (shim === undefined) more.release?.(false);
+    else this.#track(id, { ...more, shim, ended: toldEnd });
     return groups.means.kill;
   }
 
   /** This driver comes last, and takes every attempt that no other driver recognizes. */
   recover(id: string, journal: AttemptJournal): RecoveredState {
-    const { store, now } = this.#options;
+    const { store, now, isBeside = false } = this.#options;
     const dirs = store.dirsOf(id);
-    if (isUntouched(journal) && existsSync(dirs.root) && store.retract(id)) return { kind: "unbegun" };
+    const mayBegin = isUntouched(journal) && !isBeside && existsSync(dirs.root);
+    if (mayBegin && store.retract(id)) return { kind: "unbegun" };
     const { shim } = readShimFile(dirs);
-    const running = shim !== undefined && lives(shim);
-    if (shim !== undefined) this.#track(id, shim, running ? this.#watch(id, shim) : undefined);
-    if (running) return { kind: "running" };
     // The status must be read after the check of the shim: a shim writes the status before it ends.
+    const running = shim !== undefined && this.#isAtWork(id, shim);
+    if (shim !== undefined) this.#track(id, { shim, ended: running ? this.#watch(id, shim) : undefined });
+    if (running) return { kind: "running" };
     const end = this.#readEnd(id);
     if ("lost" in end) return { kind: "lost" };
     const agoMs = Math.max(0, Date.now() - statSync(dirs.exit).mtimeMs);
@@ -108,11 +112,11 @@ export class ExecDriver implements Driver {
   }
 
   async kill(id: string, waitMs: Millis): Promise<KillResult> {
-    const { allocs, groups, now } = this.#options;
+    const { allocs, groups, now, store } = this.#options;
     const running = this.#running.get(id);
     const markers = markersOf(id, allocs.of(id).local);
     const isMarked = (environment: string[]) => markers.every((marker) => environment.includes(marker));
-    const query = { isMarked, shim: running?.shim };
+    const query = { isMarked, shim: running?.shim, main: running?.main };
     const group = groups.of(id);
     if (running !== undefined && group !== undefined) this.#peaks.beforeKill(id, group);
     let killed = false;
@@ -134,6 +138,10 @@ export class ExecDriver implements Driver {
       return { killed };
     }
     this.#running.delete(id);
+    // Without a cgroup, what a later command of the shim uses could not be told from what this one has used.
+    const isClean = group !== undefined;
+    if (running.release === undefined || !isClean) disown(store.dirsOf(id).exit);
+    running.release?.(isClean);
     return { killed, peaks: await this.#peaks.end(id) };
   }
 
@@ -141,6 +149,7 @@ export class ExecDriver implements Driver {
     const main = await this.#main(id);
     const group = this.#options.groups.of(id);
     const marks = markersOf(id, this.#options.allocs.of(id).local);
+    if (main !== undefined) await this.#untilMarked(main, marks);
     return main && insideOf(main, group === undefined ? [] : entrancesOf(group), marks);
   }
 
@@ -162,19 +171,27 @@ export class ExecDriver implements Driver {
     return used;
   }
 
-  /** Notes the shim of an attempt. `ended`: absent if the shim has ended. */
-  #track(id: string, shim: Proc, ended?: Promise<void>): void {
-    const running: Running = { shim, ended: ended ?? Promise.resolve(), isOver: ended === undefined };
-    void running.ended.then(() => {
-      running.isOver = true;
-    });
-    this.#running.set(id, running);
+  /** Notes the shim of an attempt. Without `ended` its command has ended. */
+  #track(id: string, { ended, ...seen }: Omit<Running, "ended" | "isOver"> & Partial<Running>): void {
+    this.#running.set(id, { ...seen, ended: ended ?? Promise.resolve(), isOver: ended === undefined });
   }
 
   async #watch(id: string, shim: Proc): Promise<void> {
     do await sleep(ADOPTED_LOOK_MS);
-    while (await retryWhileStarved(() => lives(shim)));
-    this.#options.ended(id, await retryWhileStarved(() => this.#readEnd(id)));
+    while (await retryWhileStarved(() => this.#isAtWork(id, shim)));
+    this.#tellEnd(id, await retryWhileStarved(() => this.#readEnd(id)));
+  }
+
+  /** Whether a shim may still start something of an attempt. Afterwards it may wait for other commands. */
+  #isAtWork(id: string, shim: Proc): boolean {
+    return lives(shim) && readShimFile(this.#options.store.dirsOf(id)).status === undefined;
+  }
+
+  /** Reports the end of a command. Whoever hears of it may have its attempt killed at once. */
+  #tellEnd(id: string, end: TaskEnd): void {
+    const running = this.#running.get(id);
+    if (running !== undefined) running.isOver = true;
+    this.#options.ended(id, end);
   }
 
   /**
@@ -183,17 +200,28 @@ export class ExecDriver implements Driver {
    * `code`: the exit status of the shim, if it is a child of this process.
    */
   #readEnd(id: string, code: number | null = null): TaskEnd {
-    const { store, groups, shellReportsSignals } = this.#options;
-    const end = readShimEnd(store.dirsOf(id), shellReportsSignals, code);
+    const { store, groups, shims } = this.#options;
+    const end = readShimEnd(store.dirsOf(id), shims.shell.reportsSignals, code);
     const group = groups.of(id);
     const failed = "exit" in end && end.exit.code !== 0;
     if (!failed || group === undefined || outOfMemoryKills(group) === 0) return end;
     return { exit: { ...end.exit, oomKilled: true, message: "It ran out of memory." } };
   }
 
+  /** Until it executes the command, the main process lacks the command's directory and environment. */
+  async #untilMarked(main: Proc, marks: string[]): Promise<void> {
+    const until = this.#options.now() + MAIN_APPEARS_MS;
+    const isMarked = () => {
+      const environment = environmentOf(main.pid);
+      return marks.every((mark) => environment.includes(mark));
+    };
+    while (this.#options.now() < until && lives(main) && !isMarked()) await sleep(LOOK_MS);
+  }
+
   async #main(id: string): Promise<Proc | undefined> {
     const { now } = this.#options;
     const running = this.#running.get(id);
+    if (running?.main !== undefined) return lives(running.main) ? running.main : undefined;
     const until = now() + MAIN_APPEARS_MS;
     while (running !== undefined && now() < until && lives(running.shim)) {
       const main = childrenOf(running.shim.pid).at(0);

@@ -3,13 +3,14 @@ import type { Duplex } from "node:stream";
 import { archivedFile } from "./answers/archived-file.ts";
 import { containerFacts, listedContainer } from "./answers/container-facts.ts";
 import { engineFacts } from "./answers/engine-facts.ts";
+import { hasGoneMeanwhile, isHalfRemoved, PODMAN_LIST, podmanRows } from "./answers/half-removed.ts";
 import { imageFacts, listedImage } from "./answers/image-facts.ts";
 import { fieldOf, isTrue, listOf, numberOf, textOf } from "./answers/read.ts";
-import { EngineError } from "./errors.ts";
+import { EngineError, isAnswer } from "./errors.ts";
 import { hijack } from "./hijack.ts";
 import { framesOf, outputOf } from "./output.ts";
 import { type PullOptions, pull } from "./pull.ts";
-import { type Ask, ask, askJson, askNothing, piecesOf } from "./transport.ts";
+import { type Ask, ask, askJson, askNothing, inPath, piecesOf, query } from "./transport.ts";
 import type {
   ContainerBody,
   ContainerFacts,
@@ -40,6 +41,12 @@ export interface LogOptions {
   /** Whether the container has a terminal: then all is stdout, and there are no frames. */
   tty?: boolean | undefined;
   signal?: AbortSignal | undefined;
+}
+
+/** Containers with all these labels, or the one with this id or name. */
+interface Which {
+  label?: string[];
+  idOrName?: string;
 }
 
 /** A process that runs beside a container's main process. */
@@ -166,16 +173,15 @@ export class Engine {
 
   /** What the engine says of a container, by its id or name; undefined: there is none. */
   inspectContainer(idOrName: string): Promise<ContainerFacts | undefined> {
-    const path = `/containers/${encodeURIComponent(idOrName)}/json`;
-    return this.#found({ what: `look at the container ${idOrName}`, path }, containerFacts);
+    return this.#settled({ idOrName }, () => this.#container(idOrName));
   }
 
   /** All containers with these labels, also those that do not run. */
   async listContainers(labels: Readonly<Record<string, string>>): Promise<ListedContainer[]> {
     const label = Object.entries(labels).map(([name, value]) => (value === "" ? name : `${name}=${value}`));
     const path = `/containers/json?${query({ all: "1", filters: JSON.stringify({ label }) })}`;
-    const what = "list the containers";
-    return listOf(await this.#json({ what, method: "GET", path, timeoutMs: QUICK_MS })).map(listedContainer);
+    const one: Ask = { what: "list the containers", method: "GET", path, timeoutMs: QUICK_MS };
+    return listOf(await this.#settled({ label }, () => this.#json(one))).map(listedContainer);
   }
 
   /** Signals the main process of a container. One that does not run, or is gone, is fine (engine.md#kill). */
@@ -192,10 +198,8 @@ export class Engine {
 
   /** Removes a container with its volumes, also one that runs. One that is gone, or just goes, is fine. */
   async removeContainer(id: string): Promise<void> {
-    const path = `/containers/${encodeURIComponent(id)}?${query({ force: "1", v: "1" })}`;
-    const what = `remove the container ${id}`;
     try {
-      await this.#nothing({ what, method: "DELETE", path, timeoutMs: SLOW_MS });
+      await this.#remove(`remove the container ${id}`, id);
     } catch (error) {
       if (!isAnswer(error)) throw error;
       const left = await this.inspectContainer(id);
@@ -330,6 +334,42 @@ export class Engine {
     }
   }
 
+  /** The answer, once no container is in its way any more that podman has removed by half. */
+  async #settled<T>(which: Which, look: () => Promise<T>): Promise<T> {
+    try {
+      return await look();
+    } catch (error) {
+      if (!isHalfRemoved(error) || !(await this.#finishRemovals(which))) throw error;
+      return look();
+    }
+  }
+
+  /** Removes what podman has removed by half (engine.md#half-removed). False: there is nothing. */
+  async #finishRemovals({ label, idOrName }: Which): Promise<boolean> {
+    const path = `${PODMAN_LIST}?${query({ all: "true", filters: JSON.stringify({ label }) })}`;
+    const list: Ask = { what: "list the containers", method: "GET", path, timeoutMs: QUICK_MS };
+    let isAny = false;
+    for (const { id, names, isRunning } of podmanRows(await askJson(this.socketPath, list))) {
+      const isMeant = idOrName === undefined || idOrName === id || names.includes(idOrName);
+      if (!isMeant || isRunning) continue;
+      if (!(await this.#container(id).then(() => false, isHalfRemoved))) continue;
+      isAny = true;
+      const removal = this.#remove(`finish the removal of the container ${id}`, id);
+      await removal.catch((refusal) => !isAnswer(refusal) && Promise.reject(refusal));
+    }
+    return isAny;
+  }
+
+  #container(idOrName: string): Promise<ContainerFacts | undefined> {
+    const path = `/containers/${encodeURIComponent(idOrName)}/json`;
+    return this.#found({ what: `look at the container ${idOrName}`, path }, containerFacts);
+  }
+
+  #remove(what: string, id: string): Promise<void> {
+    const path = `/containers/${encodeURIComponent(id)}?${query({ force: "1", v: "1" })}`;
+    return this.#nothing({ what, method: "DELETE", path, timeoutMs: SLOW_MS });
+  }
+
   /** Forgets what engine it is if it may have been replaced. */
   async #watched<T>(answer: Promise<T>): Promise<T> {
     try {
@@ -344,10 +384,8 @@ export class Engine {
 /** The answer, or `aborted` if the signal comes first. */
 function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abort = () =>
-      reject(
-        new EngineError("aborted", "The container engine was asked what it is, until it was told to stop."),
-      );
+    const text = "The container engine was asked what it is, until it was told to stop.";
+    const abort = () => reject(new EngineError("aborted", text));
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
     answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
@@ -359,23 +397,4 @@ function idIn(what: string, answer: unknown): string {
   const id = textOf(answer, "Id");
   if (id !== "") return id;
   throw new EngineError("not_engine", `The container engine could not ${what}: its answer has no id.`);
-}
-
-/** Whether the engine has answered, with an error. */
-function isAnswer(error: unknown): error is EngineError {
-  return error instanceof EngineError && error.status !== undefined;
-}
-
-function query(values: Record<string, string>): string {
-  return new URLSearchParams(values).toString();
-}
-
-/** Slashes and colons of an image's name stand in paths as they are. */
-function inPath(reference: string): string {
-  return encodeURIComponent(reference).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%40", "@");
-}
-
-/** Podman's answer where a container goes between its look by the name and its look at the rest. */
-function hasGoneMeanwhile({ kind, said }: EngineError): boolean {
-  return kind === "server" && /no such container$/i.test(said);
 }

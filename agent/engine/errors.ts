@@ -41,3 +41,8 @@ export class EngineError extends Error {
     this.said = more.said ?? "";
   }
 }
+
+/** Whether the engine has answered, with an error. */
+export function isAnswer(error: unknown): error is EngineError {
+  return error instanceof EngineError && error.status !== undefined;
+}

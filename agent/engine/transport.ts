@@ -209,3 +209,13 @@ function isSocket(path: string | undefined): boolean {
     return true;
   }
 }
+
+/** The text behind the `?` of a path. */
+export function query(values: Record<string, string>): string {
+  return new URLSearchParams(values).toString();
+}
+
+/** Slashes and colons of an image's name stand in paths as they are. */
+export function inPath(reference: string): string {
+  return encodeURIComponent(reference).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%40", "@");
+}

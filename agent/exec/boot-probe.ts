@@ -4,7 +4,7 @@ import { sendSignal } from "../../posix/proc.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { baseEnvironment } from "./environment.ts";
-import { spawnScript } from "./processes/spawn.ts";
+import { spawnScript } from "./shims/spawn.ts";
 
 /** A boot probe that takes longer has failed: the machine may hang. */
 const PROBE_TIMEOUT_MS: Millis = 60_000;

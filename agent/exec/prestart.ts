@@ -12,11 +12,12 @@ import type { Snapshots } from "../plane/snapshots.ts";
 import { type Account, accountOf, asMember, checkReach, isOwn, memberOf } from "./account.ts";
 import { baseEnvironment, readNode } from "./environment.ts";
 import type { AllocDirs, TaskDirs } from "./files/alloc-dirs.ts";
-import { fetchArtifacts } from "./files/artifacts.ts";
 import { checkScript, resolveCommand } from "./files/resolve.ts";
 import type { Owner } from "./files/secret-files.ts";
-import { fetchSnapshot } from "./files/snapshot.ts";
 import { giveAllIn } from "./files/tree.ts";
+import { fetchArtifacts } from "./inputs/artifacts.ts";
+import { writePayload } from "./inputs/payload.ts";
+import { fetchSnapshot } from "./inputs/snapshot.ts";
 import type { Inside } from "./processes/inside.ts";
 import { StartFault } from "./start-fault.ts";
 import type { TaskSecrets } from "./task-secrets.ts";
@@ -62,11 +63,11 @@ export interface ContainedLaunch {
 }
 
 /**
- * The steps before a command starts, in order: directories, secrets, artifacts, snapshot (`prepare`);
- * environment, user, standard input, files of secrets (`ready`); then limits, logs and the start itself (a
- * `Driver`). Secrets are fetched for each attempt. Other fetches are done once for all attempts of the task
- * on this placement, even if the agent restarts in this boot. `prepare` and `ready` throw a `StartFault` or
- * the system's error.
+ * The steps before a command starts, in order: directories, secrets, artifacts, snapshot, payload
+ * (`prepare`); environment, user, standard input, files of secrets (`ready`); then limits, logs and the start
+ * itself (a `Driver`). Secrets are fetched for each attempt. The rest of `prepare` is done once for all
+ * attempts of the task on this placement, even if the agent restarts in this boot. `prepare` and `ready`
+ * throw a `StartFault` or the system's error.
  */
 export class Prestart {
   readonly #options: PrestartOptions;
@@ -75,7 +76,7 @@ export class Prestart {
     this.#options = options;
   }
 
-  /** Directories, secrets, artifacts and snapshot: the steps that may take long. `signal` stops them. */
+  /** Directories, secrets, artifacts, snapshot, payload: what may take long. `signal` stops these steps. */
   async prepare(id: string, task: TaskSpec, signal: AbortSignal): Promise<{ secretsOnDisk?: true }> {
     const { dirs, ready } = await this.#setUp(id, task, signal);
     const { boot, snapshots, secrets } = this.#options;
@@ -87,6 +88,7 @@ export class Prestart {
     const place = { dirs, boot, signal };
     await fetchArtifacts(ready.artifacts, place);
     if (task.snapshot !== undefined) await fetchSnapshot(task.snapshot, snapshots(), place);
+    if (task.payload !== undefined) await writePayload(task.payload, place);
     if (task.container !== undefined) await this.#options.pull(id, task.container, signal);
     return onDisk ? { secretsOnDisk: true } : {};
   }

@@ -46,13 +46,23 @@ export class Streams {
     this.#arrivals = new Arrivals(store, now);
   }
 
-  /**
-   * Begins to watch the streams of an attempt by polling, which is more reliable than file events. Events
-   * only make its stamps finer.
-   */
+  /** Begins to watch the streams of an attempt that has been started. */
   watch(id: string): void {
+    this.stamp(id);
+    this.follow(id);
+  }
+
+  /** Begins to stamp what an attempt writes. It is not told yet: the start is to be told first. */
+  stamp(id: string): void {
     this.#arrivals.begin(id);
     this.#wakes.watch(id, this.#store.dirsOf(id).root);
+  }
+
+  /**
+   * Begins to tell what is written, by polling, which is more reliable than file events. Events only make the
+   * stamps finer.
+   */
+  follow(id: string): void {
     this.#sizes.set(id, { stdout: { written: 0, told: 0 }, stderr: { written: 0, told: 0 } });
     this.#polling ??= setInterval(() => {
       for (const watched of this.#sizes.keys()) this.look(watched);

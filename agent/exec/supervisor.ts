@@ -121,7 +121,8 @@ export class Supervisor {
         void this.#inOrder(id, () => this.#withoutSecrets(id));
         return undefined;
       }
-      this.#own(id, driver);
+      this.#owners.set(id, driver);
+      this.streams.watch(id);
       return { id, journal, main };
     }
     this.streams.watch(id);
@@ -283,8 +284,10 @@ export class Supervisor {
       }
       if (!this.#options.store.claim(id)) return refused;
       const driver = this.#drivers[driverOf(task)];
-      this.#own(id, driver);
+      this.#owners.set(id, driver);
+      this.streams.stamp(id);
       const by = await driver.start(id, task, stop);
+      this.streams.follow(id);
       return by === undefined ? refused : { type: "launched", id, by };
     } catch (error) {
       if (kind === "prepare" && stop.aborted) return refused;
@@ -332,12 +335,6 @@ export class Supervisor {
     const drivers = Object.values(this.#drivers);
     const ownedBy = (driver: Driver) => ids.filter((id) => this.#owners.get(id) === driver);
     return Object.assign({}, ...drivers.map((driver) => driver.usage(ownedBy(driver))));
-  }
-
-  /** Notes the driver of an attempt, and watches its streams from now on. */
-  #own(id: string, driver: Driver): void {
-    this.#owners.set(id, driver);
-    this.streams.watch(id);
   }
 
   /** Kills an attempt and bans its id. If its driver is not known, any driver may have started it. */

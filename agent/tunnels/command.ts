@@ -15,8 +15,8 @@ import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { ExecAsk, TerminalSize } from "../../src/shared/tunnel/frames.ts";
 import { exportsOf, wordsInPlace } from "../exec/processes/in-place.ts";
 import type { Inside } from "../exec/processes/inside.ts";
-import { retractStart } from "../exec/processes/retract.ts";
-import { readShimEnd, readShimFile, spawnShim } from "../exec/processes/shim.ts";
+import { retractStart } from "../exec/shims/retract.ts";
+import { readShimEnd, readShimFile, spawnShim } from "../exec/shims/shim.ts";
 import enter from "./enter.sh";
 import { FileSource } from "./file-source.ts";
 import { Input, type InputFiles, writtenBefore } from "./input.ts";
@@ -203,7 +203,7 @@ export class TunnelCommand {
     }
     const pipe = takesInput ? files.pipe : "";
     const argv = ["/bin/sh", "-c", enter, "sh", pipe, files.environment, ...words];
-    const child = await spawnShim(argv, entrances, "/", { ...base, [MARK]: id }, { ...files, umask });
+    const child = await spawnShim({ argv, entrances, dir: "/", env: { ...base, [MARK]: id }, umask, files });
     child.once("exit", (code) => {
       this.#ended(readShimEnd(files, shellReportsSignals, code));
     });

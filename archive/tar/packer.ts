@@ -12,10 +12,10 @@ import {
 } from "node:fs";
 import { promisify } from "node:util";
 import type { Beneath } from "../beneath.ts";
+import type { Pieces } from "../compression/pieces.ts";
 import type { FileCount } from "../count.ts";
 import { entryFault } from "../entries.ts";
 import { ArchiveFault } from "../faults.ts";
-import type { Pieces } from "../gzip/pieces.ts";
 import type { Found } from "../walk.ts";
 import { BLOCK_BYTES } from "./fields.ts";
 import { type EntryHeader, headerOf } from "./header.ts";

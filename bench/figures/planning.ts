@@ -149,6 +149,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     readEnded: () => [],
     readAbove: () => [],
     readLatestEnded: () => [],
+    readEndedWith: () => [],
     write: () => {},
     remove: () => {},
     highest: () => 0,

@@ -24,7 +24,7 @@ export async function measurePools(drover: Drover, rounds: number, runs: number)
     for (let round = 0; round < rounds; round += 1) {
       const before = partTimes(drover);
       const batches = Array.from({ length: count }, (_, pool) =>
-        runBatch(drover, Math.floor(runs / count), poolOf(pool)),
+        runBatch(drover, Math.floor(runs / count), { pool: poolOf(pool) }),
       );
       const seconds = Math.max(...(await Promise.all(batches)));
       rates.push(runs / seconds);

@@ -1,48 +1,44 @@
 // `npm run profile`: what does the control plane do while it runs a batch? Prints the functions that take
-// most time, and writes a `.cpuprofile` for browsers (budgets.md#profile). With --agent: one of the two
-// agents instead. Defaults: -- --runs 1000 --out control-plane.cpuprofile --top 25 --every-us 500.
+// most time, and writes a `.cpuprofile` for browsers (budgets.md#profile). Its options: -- --help.
 import { readFileSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { runBatch } from "../batch.ts";
 import { startDrover, warmUp } from "../drover.ts";
+import { optionsOrExit } from "../options.ts";
 import { agentsOf, between, partTimes } from "../processes.ts";
 import { busyUs, functionsOf, type HotFunction, hottest } from "./hot.ts";
 import { freePort, profileWhile } from "./inspector.ts";
+import { HELP, profileOptions } from "./options.ts";
 import { sourcesOf } from "./sources.ts";
 
 /** Where Node opens its inspector on SIGUSR1. */
 const NODE_PORT = 9229;
 
-const text = (value: string) => ({ type: "string", default: value }) as const;
-const { values } = parseArgs({
-  options: {
-    agent: { type: "boolean", default: false },
-    runs: text("1000"),
-    out: text(""),
-    top: text("25"),
-    "every-us": text("500"),
-  },
-});
-const [runs, top, everyUs] = [Number(values.runs), Number(values.top), Number(values["every-us"])];
-const out = values.out || (values.agent ? "agent.cpuprofile" : "control-plane.cpuprofile");
-const bundle = values.agent ? "drover-agent.mjs" : "worker.js";
+const {
+  agent: isAgent,
+  array: isArray,
+  runs,
+  out,
+  top,
+  everyUs,
+} = optionsOrExit("profile", HELP, profileOptions);
+const bundle = isAgent ? "drover-agent.mjs" : "worker.js";
 const sourceOf = sourcesOf(readFileSync(join(import.meta.dirname, "../../dist", bundle), "utf8"));
 
 const load = loadavg().map((one) => one.toFixed(2));
-const port = values.agent ? NODE_PORT : await freePort();
-const drover = await startDrover(values.agent ? {} : { env: { DROVER_INSPECTOR_PORT: String(port) } });
+const port = isAgent ? NODE_PORT : await freePort();
+const drover = await startDrover(isAgent ? {} : { env: { DROVER_INSPECTOR_PORT: String(port) } });
 try {
   await warmUp(drover);
   // Code is compiled, and compiled again, in the first batch.
   await runBatch(drover, Math.min(runs, 100));
-  if (values.agent) openInspector(agentsOf(drover)[0]);
+  if (isAgent) openInspector(agentsOf(drover)[0]);
   let seconds = 0;
   const before = partTimes(drover);
-  const target = values.agent ? "" : "drover";
+  const target = isAgent ? "" : "drover";
   const profile = await profileWhile(port, target, everyUs, async () => {
-    seconds = await runBatch(drover, runs);
+    seconds = await runBatch(drover, runs, { isArray });
   });
   const took = between(before, partTimes(drover));
   writeFileSync(out, JSON.stringify(profile));
@@ -51,7 +47,7 @@ try {
   print("with what they call", hottest(functions, "totalUs", top));
   const aRun = (ms: number) => `${(ms / runs).toFixed(2)} ms a run`;
   console.log(`${runs} runs in ${seconds.toFixed(1)} s, ${(runs / seconds).toFixed(0)} a second`);
-  if (values.agent) console.log("The profiled agent has run about half of them; the other one the rest.");
+  if (isAgent) console.log("The profiled agent has run about half of them; the other one the rest.");
   console.log(`The profiled thread was busy for ${aRun(busyUs(functions) / 1_000)}, by the clock.`);
   console.log(
     `Time of processors: control plane ${aRun(took.controlPlane)}, drover up ${aRun(took.up)}, ` +

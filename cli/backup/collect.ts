@@ -1,7 +1,9 @@
 // What does a Drover have that belongs into a backup (backup.md#archive)?
 import type { Client } from "../../client/client.ts";
+import { ApiError } from "../../client/errors.ts";
 import { CliError } from "../errors.ts";
-import type { Head, Line } from "./format.ts";
+import { saidBy } from "../jobs/said.ts";
+import type { Head, JobLine, Line } from "./format.ts";
 import { FORMAT } from "./format.ts";
 import { type PartialAnswer, silentPool } from "./whole.ts";
 
@@ -19,8 +21,11 @@ export function timeInName({ madeAt }: Head): string {
   return madeAt.replaceAll(/[-:]|\.\d+/g, "");
 }
 
+/** A client that acts in a project. */
+export type Within = (project: string) => Client;
+
 /** The lines of a backup, in an order in which they can be restored. */
-export async function* linesOf(client: Client, withHistory: boolean): AsyncGenerator<Line> {
+export async function* linesOf(client: Client, within: Within, withHistory: boolean): AsyncGenerator<Line> {
   const projects = await client.projects.list();
   for (const { name, createdAt } of projects.items) if (createdAt !== null) yield { kind: "project", name };
   const { tokens, trustRules, poolSecrets } = await client.deployment.backup();
@@ -33,12 +38,38 @@ export async function* linesOf(client: Client, withHistory: boolean): AsyncGener
     const secret = poolSecrets.find(({ pool }) => pool === name);
     yield { kind: "pool", name, config, ...(secret === undefined ? {} : { secretProject: secret.project }) };
   }
+  for (const job of await jobsIn(client, within)) yield { kind: "job", ...job };
   const webhooks = await client.webhooks.list();
   for (const { name, project, url, types, pools: only, labels } of webhooks.items) {
     const filter = only === null ? {} : { pools: only };
     yield { kind: "webhook", name, project, url, types, labels, ...filter };
   }
   if (withHistory) yield* historyOf(client);
+}
+
+/** The jobs of all projects; none where the control plane is older than jobs. `isMeant`: only these. */
+export async function jobsIn(
+  client: Client,
+  within: Within,
+  isMeant: (job: { project: string; name: string }) => boolean = () => true,
+): Promise<JobLine[]> {
+  const lines: JobLine[] = [];
+  const { items } = await client.jobs.list().catch(noneIf((error) => error.status === 404, { items: [] }));
+  for (const { name, project } of items.filter(isMeant)) {
+    const job = await within(project)
+      .jobs.get(name)
+      .catch(noneIf(({ code }) => code === "unknown_job", undefined)); // it was removed meanwhile
+    if (job !== undefined) lines.push({ name, project, paused: job.paused !== null, fields: saidBy(job) });
+  }
+  return lines;
+}
+
+/** What to do about a failed call: `none` is its answer if the error is meant, and else it is thrown. */
+function noneIf<None>(isMeant: (error: ApiError) => boolean, none: None): (error: unknown) => None {
+  return (error) => {
+    if (error instanceof ApiError && isMeant(error)) return none;
+    throw error;
+  };
 }
 
 /** Ended runs, and the audit log, newest first: for people. Nothing of it is restored. */

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type {
   AccessBackup,
   AuditEntry,
+  JobFields,
   PoolConfig,
   RunSummary,
   ShownPoolConfig,
@@ -11,7 +12,7 @@ import type {
 } from "../../client/types.ts";
 
 /** The version of the format that this command writes, and the highest that it reads. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 /** The first line. */
 export interface Head {
@@ -37,6 +38,14 @@ export interface PoolLine<Config = PoolConfig> {
   secretProject?: string;
 }
 
+/** A job, as it is to be stored. */
+export interface JobLine {
+  name: string;
+  project: string;
+  paused: boolean;
+  fields: JobFields;
+}
+
 /** A line of a backup. What restores nothing stands there for people: secrets by name, and the history. */
 export type Line =
   | { kind: "project"; name: string }
@@ -44,6 +53,7 @@ export type Line =
   | ({ kind: "trust_rule" } & RuleLine)
   | ({ kind: "secret" } & Pick<StoredSecret, "name" | "project" | "use">)
   | ({ kind: "pool" } & PoolLine<ShownPoolConfig>)
+  | ({ kind: "job" } & JobLine)
   | ({ kind: "webhook" } & WebhookLine)
   | { kind: "run"; run: RunSummary }
   | { kind: "audit"; entry: AuditEntry };
@@ -55,6 +65,7 @@ export const KINDS = [
   "trust_rule",
   "secret",
   "pool",
+  "job",
   "webhook",
   "run",
   "audit",
@@ -70,6 +81,7 @@ export interface Contents {
   tokens: TokenLine[];
   trustRules: RuleLine[];
   pools: PoolLine[];
+  jobs: JobLine[];
   webhooks: WebhookLine[];
   secrets: Pick<StoredSecret, "name" | "project" | "use">[];
   counts: Counts;
@@ -82,7 +94,7 @@ export class BackupFault extends Error {
 
 /** The counts before the first line. */
 export function noCounts(): Counts {
-  return { project: 0, token: 0, trust_rule: 0, secret: 0, pool: 0, webhook: 0, run: 0, audit: 0 };
+  return { project: 0, token: 0, trust_rule: 0, secret: 0, pool: 0, job: 0, webhook: 0, run: 0, audit: 0 };
 }
 
 /** Adds lines up, so that the last line can say whether all of them are there, unchanged. */
@@ -105,7 +117,7 @@ export class Seal {
 export class Reader {
   readonly #seal = new Seal();
   readonly #contents: Omit<Contents, "head"> = {
-    ...{ projects: [], tokens: [], trustRules: [], pools: [], webhooks: [], secrets: [] },
+    ...{ projects: [], tokens: [], trustRules: [], pools: [], jobs: [], webhooks: [], secrets: [] },
     counts: noCounts(),
   };
   #head: Head | undefined;
@@ -134,7 +146,7 @@ export class Reader {
   }
 
   #take(line: Line): void {
-    const { projects, tokens, trustRules, pools, webhooks, secrets, counts } = this.#contents;
+    const { projects, tokens, trustRules, pools, jobs, webhooks, secrets, counts } = this.#contents;
     counts[line.kind] += 1;
     switch (line.kind) {
       case "project":
@@ -145,6 +157,8 @@ export class Reader {
         return void trustRules.push(without(line));
       case "pool":
         return void pools.push(without(line));
+      case "job":
+        return void jobs.push(without(line));
       case "webhook":
         return void webhooks.push(without(line));
       case "secret":

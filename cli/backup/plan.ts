@@ -3,17 +3,19 @@ import { isDeepStrictEqual } from "node:util";
 import type { PoolConfig, ShownPoolConfig, StoredSecret, WebhookFields } from "../../client/types.ts";
 import { DEFAULT_PROJECT, nameIn, projectsServed } from "../../src/shared/access/project.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
-import type { Contents, PoolLine, WebhookLine } from "./format.ts";
+import { inOrder } from "../jobs/in-order.ts";
+import type { Contents, JobLine, PoolLine, WebhookLine } from "./format.ts";
 
-/** What is there: pools and webhooks as they are shown, and the secrets that pools can name. */
+/** What is there, as it is shown, and the secrets that pools can name. */
 export interface Present {
   projects: readonly string[];
   pools: readonly { name: string; config: ShownPoolConfig }[];
+  jobs: readonly JobLine[];
   webhooks: readonly WebhookLine[];
   providerSecrets: readonly Pick<StoredSecret, "name" | "project">[];
 }
 
-/** What a restore does to a pool or a webhook. `skip`: nothing, for a reason that somebody can end. */
+/** What a restore does to a thing of the backup. `skip`: nothing, for a reason that somebody can end. */
 export interface Step<Thing> {
   name: string;
   thing: Thing;
@@ -24,35 +26,69 @@ export interface Step<Thing> {
 export interface Plan {
   projects: Step<string>[];
   pools: Step<PoolLine>[];
+  jobs: Step<JobLine>[];
   webhooks: Step<WebhookLine>[];
 }
 
 /**
- * Plans a restore of projects, pools and webhooks. What is there as in the backup is kept. What is there and
- * differs is changed with `overwrite` alone, and nothing is ever deleted. Tokens and trust rules are decided
- * by the control plane itself.
+ * Plans a restore of projects, pools, jobs and webhooks. What is there as in the backup is kept. What is
+ * there and differs is changed with `overwrite` alone, and nothing is ever deleted. Tokens and trust rules
+ * are decided by the control plane itself.
  */
 export function planOf(contents: Contents, present: Present, overwrite: boolean): Plan {
-  const projects = [...present.projects, ...contents.projects];
+  const isThere = (project: string) =>
+    [DEFAULT_PROJECT, ...present.projects, ...contents.projects].includes(project);
+  const obstacleOfProject = (project: string) =>
+    isThere(project) ? undefined : `there is no project ${project}`;
+  const pools = contents.pools.map((pool) => {
+    const there = present.pools.find(({ name }) => name === pool.name)?.config;
+    const obstacle = obstacleOf(pool, there !== undefined, present.providerSecrets);
+    return stepOf(pool.name, pool, [there, pool.config], { obstacle, overwrite });
+  });
+  const poolNames = [...present.pools, ...pools.filter(({ action }) => action !== "skip")].map(
+    ({ name }) => name,
+  );
   return {
     projects: contents.projects.map((name) => ({
       ...{ name, thing: name, reason: undefined },
       action: present.projects.includes(name) ? "keep" : "create",
     })),
-    pools: contents.pools.map((pool) => {
-      const there = present.pools.find(({ name }) => name === pool.name)?.config;
-      const obstacle = obstacleOf(pool, there !== undefined, present.providerSecrets);
-      return stepOf(pool.name, pool, [there, pool.config], { obstacle, overwrite });
+    pools,
+    jobs: jobsInOrder(contents.jobs).map((job) => {
+      const name = nameOf(job);
+      const there = present.jobs.find((one) => nameOf(one) === name);
+      const obstacle = obstacleOfProject(job.project) ?? obstacleOfJob(job, poolNames);
+      return stepOf(name, job, [there, job], { obstacle, overwrite });
     }),
     webhooks: contents.webhooks.map((webhook) => {
-      const name = nameIn(webhook.project, webhook.name, "/");
-      const there = present.webhooks.find((one) => nameIn(one.project, one.name, "/") === name);
-      const isLost = webhook.project !== DEFAULT_PROJECT && !projects.includes(webhook.project);
-      const obstacle = isLost ? `there is no project ${webhook.project}` : undefined;
+      const name = nameOf(webhook);
+      const there = present.webhooks.find((one) => nameOf(one) === name);
+      const obstacle = obstacleOfProject(webhook.project);
       const compared: [object | undefined, object] = [there && fieldsOf(there), fieldsOf(webhook)];
       return stepOf(name, webhook, compared, { obstacle, overwrite });
     }),
   };
+}
+
+function nameOf({ project, name }: { project: string; name: string }): string {
+  return nameIn(project, name, "/");
+}
+
+/** The jobs, each behind those of its project that it follows. */
+function jobsInOrder(jobs: readonly JobLine[]): JobLine[] {
+  const projects = [...new Set(jobs.map(({ project }) => project))];
+  return projects.flatMap((project) => {
+    const own = jobs.filter((job) => job.project === project);
+    return inOrder(own.map((line) => ({ name: line.name, content: line.fields, line }))).map(
+      ({ line }) => line,
+    );
+  });
+}
+
+/** Why a job cannot be stored. */
+function obstacleOfJob({ fields }: JobLine, pools: readonly string[]): string | undefined {
+  const { pool } = fields.spec; // what is stored has one
+  return pool === undefined || pools.includes(pool) ? undefined : `its pool ${pool} is not there`;
 }
 
 function stepOf<Thing>(

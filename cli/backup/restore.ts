@@ -3,12 +3,13 @@ import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import { DEFAULT_PROJECT, nameIn } from "../../src/shared/access/project.ts";
 import { MAX_RESTORED } from "../../src/shared/limits.ts";
-import type { Contents, PoolLine, RuleLine, TokenLine } from "./format.ts";
+import { jobsIn, type Within } from "./collect.ts";
+import type { Contents, RuleLine, TokenLine } from "./format.ts";
 import { fieldsOf, type Plan, type Present, planOf } from "./plan.ts";
 
 /** What came of one thing. `secret`: what an endpoint signs with from now on. */
 export interface Outcome {
-  kind: "project" | "token" | "trust rule" | "pool" | "webhook";
+  kind: "project" | "token" | "trust rule" | "pool" | "job" | "webhook";
   name: string;
   result: "created" | "changed" | "kept" | "skipped";
   reason?: string | undefined;
@@ -28,26 +29,29 @@ function mayOf(thing: TokenLine | RuleLine | undefined): May | undefined {
     : { scopes, limits };
 }
 
-/** What a restore works with. `within`: a client that acts in a project. */
+/** What a restore works with. */
 export interface Restore {
   client: Client;
-  within: (project: string | undefined) => Client;
+  within: Within;
   overwrite: boolean;
   dryRun: boolean;
 }
 
 /** What is there (backup.md#restore). */
-export async function presentIn(client: Client): Promise<Present> {
+async function presentIn({ client, within }: Restore, contents: Contents): Promise<Present> {
   await client.deployment.get(); // who may not restore learns it first
-  const [projects, pools, webhooks, secrets] = await Promise.all([
+  const named = new Set(contents.jobs.map(({ project, name }) => nameIn(project, name, "/")));
+  const [projects, pools, jobs, webhooks, secrets] = await Promise.all([
     client.projects.list(),
     client.pools.list(),
+    jobsIn(client, within, ({ project, name }) => named.has(nameIn(project, name, "/"))),
     client.webhooks.list(),
     client.secrets.list(),
   ]);
   return {
     projects: projects.items.map(({ name }) => name),
     pools: pools.items,
+    jobs,
     webhooks: webhooks.items.map(({ name, project, url, types, pools: only, labels }) => ({
       ...{ name, project, url, types, labels },
       ...(only === null ? {} : { pools: only }),
@@ -62,7 +66,7 @@ export async function presentIn(client: Client): Promise<Present> {
  */
 export async function* restored(contents: Contents, restore: Restore): AsyncGenerator<Outcome> {
   const { client, overwrite, dryRun } = restore;
-  const plan = planOf(contents, await presentIn(client), overwrite);
+  const plan = planOf(contents, await presentIn(restore, contents), overwrite);
   yield* projectsOf(plan, restore);
   const made = plan.projects.filter(({ action }) => action === "create").map(({ name }) => name);
   for (const batch of batches(contents)) {
@@ -81,6 +85,7 @@ export async function* restored(contents: Contents, restore: Restore): AsyncGene
     }
   }
   yield* poolsOf(plan, restore);
+  yield* jobsOf(plan, restore);
   yield* webhooksOf(plan, restore);
 }
 
@@ -113,15 +118,10 @@ async function* poolsOf(
       continue;
     }
     // A project that names a secret of its own gets no secret of another one by this.
-    const owner = within(ownerOf(thing));
+    const owner = within(thing.secretProject ?? DEFAULT_PROJECT);
     const store = () => owner.pools.put(thing.name, thing.config);
     yield { reason, ...(await done("pool", name, action, dryRun, store)) };
   }
-}
-
-/** The project in which a pool is stored: the one whose secret it names. */
-function ownerOf({ secretProject }: PoolLine): string | undefined {
-  return secretProject === DEFAULT_PROJECT ? undefined : secretProject;
 }
 
 /** Why a pool that no list has shown may be there all the same; undefined: it is not there. */
@@ -136,9 +136,17 @@ async function presenceOf(client: Client, name: string): Promise<string | undefi
   }
 }
 
+async function* jobsOf({ jobs }: Plan, { within, dryRun }: Restore): AsyncGenerator<Outcome> {
+  for (const { name, thing, action, reason } of jobs) {
+    const { paused, fields } = thing;
+    const store = () => within(thing.project).jobs.put(thing.name, { ...fields, paused });
+    yield { reason, ...(await done("job", name, action, dryRun, store)) };
+  }
+}
+
 async function* webhooksOf({ webhooks }: Plan, { within, dryRun }: Restore): AsyncGenerator<Outcome> {
   for (const { name, thing, action, reason } of webhooks) {
-    const own = within(thing.project === DEFAULT_PROJECT ? undefined : thing.project).webhooks;
+    const own = within(thing.project).webhooks;
     let secret: string | undefined;
     const store = async () => {
       if (action === "change") await own.put(thing.name, fieldsOf(thing));

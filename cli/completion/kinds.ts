@@ -10,6 +10,7 @@ export type Named =
   | "projects"
   | "secrets"
   | "webhooks"
+  | "jobs"
   | "tokens";
 
 /** What completes a word: names, paths, commands of this machine, given words, or nothing. */
@@ -31,6 +32,8 @@ const ARGUMENTS: Record<string, Kind> = {
   pool: names("pools"),
   context: names("contexts"),
   webhook: names("webhooks"),
+  job: names("jobs"),
+  file: files,
   token: names("tokens"),
   page: { of: "words", words: ["runs", "workers", "pools"] },
   directory: directories,
@@ -48,6 +51,7 @@ const FLAGS: Record<string, Kind> = {
   "--registry-auth": names("secrets"),
   "--on-interrupt": { of: "words", words: ["abort", "detach"] },
   "--file": files,
+  "--payload": files,
   "--stdin": files,
   "--device": files,
   "--credentials": files,

@@ -39,6 +39,10 @@ async function read(io: Io, what: Named, signal: AbortSignal): Promise<Candidate
       return named((await client.secrets.list(call)).items, ({ name }) => name);
     case "webhooks":
       return named((await client.webhooks.list(call)).items, ({ name }) => name);
+    case "jobs": {
+      const { items } = await client.jobs.list(call);
+      return items.map(({ name, description }) => ({ value: name, about: description }));
+    }
     case "tokens":
       return named((await client.tokens.list(call)).items, ({ name }) => name);
   }

@@ -6,7 +6,7 @@ import { writeAtomically } from "../../disk/atomic.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { writeBackup } from "../backup/archive.ts";
 import { headFor, linesOf, timeInName } from "../backup/collect.ts";
-import { clientFor } from "../context.ts";
+import { clientFor, withinOf } from "../context.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
@@ -170,7 +170,7 @@ async function backedUp({ io, account, wanted }: Work, running: Running): Promis
   const file = `${wanted.name}-${running.deployed.version}-${timeInName(head)}.jsonl.gz`;
   const path = join(recordFolder(io, account), file);
   makeFolderFor(path);
-  await writeBackup(path, head, linesOf(client, false));
+  await writeBackup(path, head, linesOf(client, withinOf(running), false));
   return path;
 }
 

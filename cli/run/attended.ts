@@ -78,13 +78,13 @@ export async function attached(
 }
 
 /** How to stay with a run. `otherwise`: what an interrupt means where nobody can be asked. */
-type Staying = Omit<Attending, "refusal" | "detach"> & { otherwise?: Answer };
+export type Staying = Omit<Attending, "refusal" | "detach"> & { otherwise?: Answer };
 
 /**
  * Stays with a run until it ends or the user leaves it. `accept` resolves when the run has been accepted.
  * Resolves with the exit code of the command.
  */
-async function stayWith(
+export async function stayWith(
   io: Io,
   client: Client,
   context: Context,

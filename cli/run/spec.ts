@@ -1,15 +1,18 @@
 // How flags and a file become a submission, and which flag an error from the server is about.
 import { resolve } from "node:path";
 import { newRunId } from "../../client/runs/runs.ts";
-import type { RunSpec } from "../../client/types.ts";
+import type { After, RunSpec } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { SecretUses } from "../config/config.ts";
 import { hereBeside } from "./container/contained.ts";
 import { CONTAINER_FIELDS, type ContainerFlags, containerFrom, containerLists } from "./container/flags.ts";
 import type { Here } from "./here.ts";
+import { afterFlag } from "./many/after.ts";
+import { RETRY_FIELDS, RETRY_FLAGS, type RetryFlags, retryFrom } from "./retry/flags.ts";
+import { CONCURRENCY_FIELDS, type ConcurrencyFlags, concurrencyFrom } from "./start/concurrency.ts";
 
 /** The flags of `drover run` that describe the run, as parsed. */
-export interface SpecFlags extends ContainerFlags {
+export interface SpecFlags extends ContainerFlags, ConcurrencyFlags, RetryFlags {
   dir?: string;
   pool?: string;
   env?: Record<string, string>;
@@ -37,8 +40,10 @@ export interface SpecFlags extends ContainerFlags {
   /** The command may ask for tokens that say which run it is. */
   identity?: boolean;
   secret?: SecretUses;
-  /** The runs that must have ended well before it starts. */
-  after?: string[];
+  /** The runs, the arrays of its pool, and the jobs that must have ended before it starts. */
+  after?: After[];
+  afterArray?: After[];
+  afterJob?: After[];
   /** For how long it is kept if it fails. */
   keep?: string;
   /** Earlier runs with the same key are ended before it starts. */
@@ -82,8 +87,10 @@ export function specOf(argv: string[], flags: SpecFlags, at: Here | undefined): 
     stdin: flags.input,
     identity: flags.identity,
     replace: flags.replace,
+    concurrency: concurrencyFrom(flags),
     keep: flags.keep,
-    after: flags.after,
+    retry: retryFrom(flags),
+    after: afterOf(flags),
     resources: unlessEmpty({ vcpus: flags.cpus, memory: flags.memory, gpus: flags.gpus }),
     machine: unlessEmpty({
       spot: flags.spot,
@@ -92,6 +99,17 @@ export function specOf(argv: string[], flags: SpecFlags, at: Here | undefined): 
       gpu: unlessEmpty({ model: flags.gpuModel }),
     }),
   };
+}
+
+/** All that it starts after: what a file says, and what flags add to that. Undefined: nothing. */
+function afterOf(
+  { after = [], afterArray = [], afterJob = [] }: SpecFlags,
+  inFile?: NamedSpec["after"],
+): NamedSpec["after"] {
+  const added = [...after, ...afterArray, ...afterJob];
+  if (added.length === 0) return inFile;
+  const all = [...(Array.isArray(inFile) ? inFile : []), ...added];
+  return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
 }
 
 /** An object without the fields that are not set. Undefined: none is. */
@@ -108,13 +126,16 @@ export function specOfFile(content: object, flags: SpecFlags, at: Here | undefin
   const container = containerFrom(flags, read.container);
   const inside = container === undefined ? read : { ...read, container };
   const here = hereBeside(inside, at);
+  const concurrency = concurrencyFrom(flags, read.concurrency);
+  const retry = retryFrom(flags, read.retry);
+  const after = afterOf(flags, read.after);
   const { id, argv: _argv, dir, umask, container: _container, ...said } = specOf([], ofRun(flags), here);
   const env = flags.env ?? inside.env;
   const where = flags.dir ?? inside.dir ?? (hasOwnFiles(inside) ? undefined : dir);
   return {
     ...(umask === undefined ? {} : { umask }),
     ...inside,
-    ...given(said),
+    ...given({ ...said, concurrency, retry, after }),
     // The server refuses an `env` that is not a map.
     ...(env === undefined || isMap(env) ? { env: withPath(env, here) } : { env }),
     id: flags.id ?? inside.id ?? id,
@@ -122,9 +143,10 @@ export function specOfFile(content: object, flags: SpecFlags, at: Here | undefin
   };
 }
 
-/** The flags without those of a container. */
+/** The flags without those of a container, of a concurrency key and of retries. */
 function ofRun(flags: SpecFlags): SpecFlags {
-  const own: readonly string[] = CONTAINER_FIELDS.map(([, , flag]) => flag);
+  const fields = [...CONTAINER_FIELDS, ...CONCURRENCY_FIELDS].map(([, , flag]) => flag);
+  const own: readonly string[] = [...fields, ...RETRY_FLAGS];
   return Object.fromEntries(Object.entries(flags).filter(([name]) => !own.includes(name)));
 }
 
@@ -181,8 +203,11 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
   ["/stdin", "--stdin", "stdin"],
   ["/identity", "--identity", "identity"],
   ["/replace", "--replace", "replace"],
+  ...CONCURRENCY_FIELDS,
   ["/keep", "--keep", "keep"],
+  ...RETRY_FIELDS,
   ["/after", "--after", "after"],
+  ["/array/failAt", "--fail-at"],
   ["/id", "--id", "id"],
 ];
 
@@ -195,6 +220,7 @@ export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags)
   for (const [prefix, name, flag] of FLAG_OF_FIELD) {
     if (pointer !== prefix && !pointer.startsWith(`${prefix}/`)) continue;
     if (flags !== undefined && (flag === undefined || flags[flag] === undefined)) return pointer;
+    if (prefix === "/after") return flagOfAfter(pointer, spec);
     const rest = pointer
       .slice(prefix.length + 1)
       .replaceAll("~1", "/")
@@ -202,7 +228,6 @@ export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags)
     if (rest === "") return name;
     const lists: Record<string, readonly string[] | undefined> = {
       "/outputs": spec.outputs,
-      "/after": spec.after,
       "/machine/zones": spec.machine?.zones,
       ...containerLists(spec),
     };
@@ -210,4 +235,10 @@ export function flagOfPointer(pointer: string, spec: RunSpec, flags?: SpecFlags)
     return `${name} ${glob === "" ? quoteArgv([glob]) : (glob ?? rest)}`;
   }
   return pointer;
+}
+
+/** The flag that an entry of `after` comes from, which has a form for runs and one for arrays. */
+function flagOfAfter(pointer: string, { after }: RunSpec): string {
+  const entry = after?.[Number.parseInt(pointer.split("/")[2] ?? "", 10)];
+  return entry === undefined ? "--after" : afterFlag(entry);
 }

@@ -16,7 +16,7 @@ export interface Stamps {
 }
 
 /** Which archive the packer makes of the same files. Another number: what was remembered is packed again. */
-const FORMAT = "1";
+const FORMAT = "2";
 const NS_PER_MS = 1_000_000n;
 const NS_PER_S = 1_000_000_000n;
 /** File systems have times by the clock of the kernel, which advances each 1 to 10 ms. */

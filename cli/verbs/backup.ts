@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { writeBackup } from "../backup/archive.ts";
 import { headFor, linesOf, timeInName } from "../backup/collect.ts";
 import { type Counts, KINDS, type Line } from "../backup/format.ts";
-import { clientFor, findContext } from "../context.ts";
+import { clientFor, findContext, withinOf } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { path } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
@@ -13,9 +13,11 @@ import { printable } from "../terminal/text.ts";
 
 const HELP = `
 The file has projects, tokens and trust rules as they are stored (digests, from which nobody
-gets a token), pools, webhooks, the names of secrets, ended runs and the audit log: JSON, a
-line each, compressed by gzip. It has no value of a secret, no output of runs, and no
-snapshot: those are in the bucket. Only you can read the file; keep it as you keep tokens.
+gets a token), pools, jobs, webhooks, the names of secrets, ended runs and the audit log: JSON,
+a line each, compressed by gzip. A job is there as it is stored, with the values of its
+variables, its standard input and the headers of its checks. The file has no value of a
+secret, no output of runs, and no snapshot: those are in the bucket. Only you can read it;
+keep it as you keep tokens.
 
 It needs the secret of the deployment (DROVER_ADMIN_TOKEN).
 
@@ -35,7 +37,7 @@ interface Flags {
 export function addBackup(program: Command, io: Io): void {
   program
     .command("backup")
-    .summary("write pools, tokens, trust rules and history into a file")
+    .summary("write pools, jobs, tokens, trust rules and history into a file")
     .description(
       "Writes what matters of this Drover into one file, from which `drover restore` brings it back.",
     )
@@ -62,7 +64,10 @@ async function backUp(
   const host = new URL(context.url).host.replaceAll(/[^A-Za-z0-9.-]/g, "-");
   const target = resolve(io.cwd, file ?? `drover-${host}-${timeInName(head)}.jsonl.gz`);
   refuseExisting(target, force);
-  return { path: target, counts: await writeBackup(target, head, linesOf(client, history)) };
+  return {
+    path: target,
+    counts: await writeBackup(target, head, linesOf(client, withinOf(context), history)),
+  };
 }
 
 /** An earlier backup may be the only one from before a mistake. */
@@ -84,6 +89,7 @@ const NAMES: Record<Line["kind"], string> = {
   trust_rule: "trust rules",
   secret: "names of secrets",
   pool: "pools",
+  job: "jobs",
   webhook: "webhooks",
   run: "ended runs",
   audit: "audit entries",

@@ -21,6 +21,7 @@ interface PsFlags {
   array?: string;
   pool?: string;
   failed?: boolean;
+  parked?: boolean;
   since?: string;
   search?: string;
   sort?: RunOrder;
@@ -34,8 +35,8 @@ const RECENT_RUNS = 10;
 const SORTED_RUNS = 10_000;
 
 const HELP = `
-Without --all, --state, --failed, --since or --search: every run that has not ended,
-and the latest ${RECENT_RUNS}.
+Without --all, --state, --failed, --parked, --since or --search: every run that has not
+ended, and the latest ${RECENT_RUNS}.
 
 A run has failed if its command ended with another code than 0, if it took too long, or
 if Drover could not run it or has lost it.
@@ -66,6 +67,7 @@ export function addPs(program: Command, io: Io): void {
     .option("--array <id>", "only runs of this array, as drover run --array or --matrix made it")
     .option("--pool <name>", "only runs of this pool")
     .option("--failed", "only runs that have failed")
+    .option("--parked", "only runs that have failed for good, and wait for drover redrive")
     .option("--since <duration>", "only runs submitted in the last 2h, 1d and so on", positiveDuration)
     .option("--search <text>", "only runs with this text in their command, id or values of labels")
     .option("--sort <order>", `another order: ${RUN_ORDERS.join(", ")}`, word(RUN_ORDERS))
@@ -90,9 +92,12 @@ export function addPs(program: Command, io: Io): void {
 }
 
 /** The filter that the flags name. */
-function filterOf({ state, label, array, pool, failed, since, search }: PsFlags, now: number): RunFilter {
+function filterOf(
+  { state, label, array, pool, failed, parked, since, search }: PsFlags,
+  now: number,
+): RunFilter {
   const from = since === undefined ? undefined : new Date(now - durationMs(since)).toISOString();
-  return given({ states: state, labels: label, array, pool, failed, since: from, search });
+  return given({ states: state, labels: label, array, pool, failed, parked, since: from, search });
 }
 
 /** The requested runs. If there are more runs than are wanted, the selection exceeds their number. */

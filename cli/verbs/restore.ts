@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { readBackup } from "../backup/archive.ts";
 import { type May, type Outcome, restored } from "../backup/restore.ts";
-import { clientFor, findContext } from "../context.ts";
+import { clientFor, findContext, withinOf } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { listText } from "../list.ts";
 import { path } from "../options.ts";
@@ -11,11 +11,13 @@ import { asJson, printable } from "../terminal/text.ts";
 
 const HELP = `
 What is missing is created. What is there stays, also if it differs; --overwrite changes
-pools and webhooks that differ. Nothing is deleted. So a restore can be repeated, and goes on
+pools, jobs and webhooks that differ. Nothing is deleted. So a restore can be repeated, and goes on
 where it could not.
 
 Tokens and trust rules that have ended here do not come back. On a fresh Drover nothing has
 ended, so every token of the file is valid: --dry-run shows what each may do.
+
+A job that comes back makes up no ticks: its schedule counts from then on.
 
 Values of secrets are in no backup: set them (drover secrets set), then restore again. An
 endpoint of webhooks that is created gets another secret, which is shown on stderr, once. Runs
@@ -42,7 +44,7 @@ export function addRestore(program: Command, io: Io, exitWith: (code: number) =>
     .description("Creates what a backup has and this Drover lacks. Shows what was created, kept and skipped.")
     .argument("<file>", "a file that `drover backup` has written", path)
     .option("--dry-run", "only show what would be done")
-    .option("--overwrite", "change pools and webhooks that differ from the backup")
+    .option("--overwrite", "change pools, jobs and webhooks that differ from the backup")
     .option("--json", "print JSON")
     .addHelpText("after", HELP)
     .action(async (file: string, { dryRun = false, overwrite = false, json }: Flags) => {
@@ -52,9 +54,9 @@ export function addRestore(program: Command, io: Io, exitWith: (code: number) =>
       await io.say(
         `a backup of ${printable(url)}, made at ${printable(madeAt)} by version ${printable(version)}`,
       );
-      const within = (project: string | undefined) => clientFor(context, project);
       const outcomes: Outcome[] = [];
-      const work = { client: within(undefined), within, dryRun, overwrite };
+      const within = withinOf(context);
+      const work = { client: clientFor(context), within, dryRun, overwrite };
       for await (const { secret, ...outcome } of restored(contents, work)) {
         outcomes.push(outcome);
         // At once: nothing shows it again, and what follows may fail.

@@ -1,7 +1,6 @@
 // `drover run`: runs a command on one of Drover's machines as if it ran here.
 import { type Command, Option } from "commander";
 import type { Client } from "../../client/client.ts";
-import { MAX_ARRAY_RUNS } from "../../src/shared/limits.ts";
 import { type Given, withDefaults } from "../config/defaults.ts";
 import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
@@ -22,12 +21,15 @@ import { addContainerFlags } from "../run/container/flags.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
 import { addKeep } from "../run/keep.ts";
-import { type ArrayFlags, arraySize, axis, makesArray, runsOfArray } from "../run/many/array.ts";
+import { type ArrayFlags, makesArray, runsOfArray } from "../run/many/array.ts";
+import { addRelations } from "../run/many/relations.ts";
 import { readRunFile } from "../run/many/run-file.ts";
 import { submittedMany } from "../run/many/submitted-many.ts";
 import { type Answer, onInterrupt } from "../run/on-interrupt.ts";
 import { refusal } from "../run/refusal.ts";
+import { addRetryFlags } from "../run/retry/flags.ts";
 import { type NamedSpec, type SpecFlags, specOf, specOfFile } from "../run/spec.ts";
+import { addConcurrency } from "../run/start/concurrency.ts";
 import { type Io, quietly } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 import { snapshotId } from "./snapshots.ts";
@@ -65,11 +67,20 @@ Values of --env are stored with the run in clear text: drover status --json show
 to everyone who has the token, for as long as the run is kept. Values of --secret are
 not shown to anybody, and are masked in the output: drover secrets set.
 
---array, --matrix and a file with a list make many runs by one request. Their output is
-not shown: when all have ended, stdout has a table of them, and the exit code is 0 if
-every command ended with 0, and otherwise that of the first that did not. Ctrl-C aborts
-all of them. DROVER_ARRAY_INDEX counts from 0, DROVER_ARRAY_SIZE is the number of runs;
-with --id, the id of the array, each run has that id with its index.
+--array, --matrix and a file with a list make many runs by one request; an array of more
+than 1,000 by several, and if that breaks off, the same command with the --id of the array
+submits the rest. Their output is not shown: when all have ended, stdout has a table of
+them, and the exit code is 0 if every command ended with 0, and otherwise that of the
+first that did not. Ctrl-C aborts all of them. DROVER_ARRAY_INDEX counts from 0,
+DROVER_ARRAY_SIZE is the number of runs; with --id, the id of the array, each run has that
+id with its index. With --fail-at the rest is aborted once so many runs have failed, and
+the exit code is that of the first.
+
+--after, --after-array and --after-job wait until other runs, all runs of an array in the
+same pool, or the latest run of a job have ended with 0; with :failure behind the name,
+until they have ended and at least one did not end with 0; with :any, until they have
+ended in any way. If that cannot happen any more, the run ends at once as failed, and says why. A job without
+a run is refused; with @24h, so is one whose latest run is older than that.
 
 The command line reaches the command as written. Only Drover's own variables, such as
 \${DROVER_RUN_ID} and \${node.unique.id}, are filled in; write $\${DROVER_RUN_ID} for
@@ -90,6 +101,16 @@ allow: allowContainers. --keep is not possible with --image yet.
 With --keep, a run that fails stays on its machine for a while, with its files:
 drover exec, drover cp and drover debug look inside, drover release ends that.
 
+--concurrency shares slots among the runs of a project and pool that have the same key:
+at most so many of them run at once. A run too many waits (queue); waits, and takes turns
+with other keys (round-robin); waits, and the one that waited ends (queue-one); waits,
+and the others end (cancel-running); or is refused (cancel-new).
+
+With --retry, a run that fails for one of these causes is tried again on another
+placement, up to --retry-max times, each after a longer wait; exit is any exit code other
+than 0, oom a lack of memory. With --retry timeout, --timeout is the time of each try.
+drover status shows the tries, drover why when the next one begins and what it costs.
+
 --upload sends everything but what .gitignore and .droverignore exclude, and never
 .git; files that are already stored are not sent again. With --upload, --snapshot or
 --out the run has a directory of its own, and --dir is relative to it. The files that
@@ -106,8 +127,15 @@ Examples:
   drover run --keep=1h -- make test
   drover run --image node:24 -- npm test
   drover run --image ghcr.io/team/tool:2 --registry-auth ghcr --bind /srv/data:/data -- tool /data
+  drover run --retry oom,machine_lost --memory 2GiB --retry-memory 2x -- ./train.sh
   drover run -f group.json
   drover run --array 100 --max-parallel 5 -- sh -c './part.sh "$DROVER_ARRAY_INDEX"'
+  drover run --concurrency deploy --concurrency-strategy cancel-running -- ./deploy.sh
+  drover run --concurrency "tenant $TENANT=5" --queue-max 100 -- ./report.sh
+  drover run --id parts --array 100 --fail-at 10% --detach -- sh -c './part.sh "$DROVER_ARRAY_INDEX"'
+  drover run --after-array parts -- ./join.sh
+  drover run --after-job nightly@24h -- ./report.sh
+  drover run --after deploy:failure -- ./roll-back.sh
   drover run --matrix node=20,24 --matrix db=pg,sqlite -- ./test.sh
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
@@ -158,24 +186,14 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--priority <number>", "1 to 100, higher first (default: 50)", wholeNumber(1, 100))
     .option("--queue-timeout <duration>", "give up if it gets no machine within this time", positiveDuration)
     .option("--kill-timeout <duration>", "time from asking it to end to killing it (default: 5s)", duration)
-    .option("--array <number>", "run it this many times, each with its DROVER_ARRAY_INDEX", arraySize)
-    .option(
-      "--matrix <axis=value,value>",
-      "run it for each value, as DROVER_MATRIX_AXIS; repeatable: for each combination",
-      axis,
-    )
-    .option(
-      "--max-parallel <number>",
-      "with --array or --matrix: run at most this many of them at once",
-      wholeNumber(1, MAX_ARRAY_RUNS),
-    )
-    .option("--after <run>", "start when this run has ended with 0 (repeatable: when all have)", several)
-    .option("--replace <key>", "end earlier runs with this key, and start once they have ended")
     .option("--identity", "let it ask for tokens that say which run it is, for a cloud or a vault")
     .option("-q, --quiet", "show only the output of the run, and exit with its exit code")
     .option("--on-interrupt <what>", "abort or detach: what Ctrl-C means, instead of a question", onInterrupt)
     .option("--json", "print the final status as JSON on stdout");
+  addRelations(verb);
   addContainerFlags(verb);
+  addConcurrency(verb);
+  addRetryFlags(verb);
   addKeep(verb, { passesOn: true })
     .passThroughOptions()
     .addHelpText("after", HELP)

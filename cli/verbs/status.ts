@@ -8,6 +8,9 @@ import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
 import { keptText } from "../run/keep.ts";
+import { afterShown } from "../run/many/after.ts";
+import { triesFields, triesView } from "../run/retry/tries-text.ts";
+import { concurrencyText } from "../run/start/concurrency.ts";
 import { RUN_TEXT, withRun } from "../run/which-run.ts";
 import { colorsFor, type Io } from "../terminal/io.ts";
 import { adviceLine, peaksText } from "../terminal/peaks.ts";
@@ -42,11 +45,13 @@ function view(run: RunStatus, io: Io, now: number): string {
     ["State", stateLine(run)],
     ["Health", run.health ?? ""],
     ["Why", run.failure === null ? "" : `${run.failure.text} (${run.failure.code})`],
+    ...triesFields(run),
     ["Aborted", run.abort === null ? "" : because(`by ${run.abort.by}`, run.abort.reason)],
     ["Command", quoteArgv(run.spec.argv ?? [])],
     ["Image", imagesOf(run.spec).join(", ")],
     ["Repeats", run.spec.rerunOf ?? ""],
-    ["After", run.spec.after?.join(", ") ?? ""],
+    ["After", run.spec.after?.map(afterShown).join(", ") ?? ""],
+    ["Concurrency", concurrencyText(run.spec)],
     ["Snapshot", run.spec.snapshot ?? ""],
     ["Directory", run.spec.dir ?? ""],
     ["Labels", labels.join(" ")],
@@ -62,7 +67,7 @@ function view(run: RunStatus, io: Io, now: number): string {
     ["Result", run.snapshot ? `${run.snapshot} (drover pull ${run.id})` : ""],
   ];
   const { bold } = colorsFor(io.stdout);
-  return fields(top, bold) + tasksView(run, bold);
+  return fields(top, bold) + triesView(run, io) + tasksView(run, bold);
 }
 
 /** The cost of a run; empty while it has no placement. An unknown price is named, not counted as zero. */

@@ -5,6 +5,7 @@ import { connect } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { pair, positiveDuration } from "../options.ts";
 import { readRuns } from "../run/list-runs.ts";
+import { missingText } from "../run/many/array-batches.ts";
 import { type Chosen, endsOf, showEnds } from "../run/many/ends.ts";
 import { showHealthy } from "../run/many/healthy.ts";
 import { RUNS_TEXT, withRuns } from "../run/which-run.ts";
@@ -23,7 +24,8 @@ interface WaitFlags {
 const HELP = `
 The exit code is 0 if every command ended with 0. If not, it is that of the first run
 in the list that did not, as with drover run. It is ${EXIT.timedOut} if --timeout is over
-first, and ${EXIT.drover} if no run matches. Drover may be away for up to two minutes.
+first, and ${EXIT.drover} if no run matches, or if runs of an array are missing. Drover may be away
+for up to two minutes.
 
 With --healthy it is 0 as soon as all checks of all these runs pass. A run that ends before
 gives its exit code (${EXIT.drover} if that is 0); after --timeout, stderr says which check does not
@@ -63,7 +65,11 @@ async function wait(io: Io, ids: readonly string[], flags: WaitFlags): Promise<n
       : await withRuns({ io, client }, chosen.ids, (whole) => endsOf(io, client, { ids: whole }, flags));
   if (runs === undefined) return EXIT.timedOut;
   if (runs.length === 0) throw noneMatch();
-  return await showEnds(io, client, runs, flags);
+  const exitCode = await showEnds(io, client, runs, flags);
+  const missing = chosen.array === undefined ? undefined : missingText(chosen.array, runs);
+  if (missing === undefined) return exitCode;
+  await io.say(missing);
+  return exitCode === 0 ? EXIT.drover : exitCode;
 }
 
 /** Waits for the health of runs: of those that a filter selects, only of those that have not ended. */

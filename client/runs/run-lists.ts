@@ -21,6 +21,8 @@ export interface RunFilter {
    * other than 0.
    */
   failed?: boolean;
+  /** Only runs that are parked: they have failed for good, and wait for somebody. */
+  parked?: boolean;
   /** Only runs that were submitted at this instant (RFC 3339, in UTC) or later. */
   since?: string;
   /** Only runs with this text in the command, in the id or in the value of a label. Case is ignored. */
@@ -41,9 +43,9 @@ export type AbortManyInput = Operations["abortRuns"]["body"];
 /** Lists of runs (api.md#query). Each call rejects with `ApiError` or `UnreachableError`. */
 export function runListsOf(target: Target) {
   const list = (filter: RunFilter = {}, options?: CallOptions) => {
-    const { ids, states, labels = {}, all, mine, failed, ...rest } = filter;
+    const { ids, states, labels = {}, all, mine, failed, parked, ...rest } = filter;
     const label = Object.entries(labels).map(([name, value]) => `${name}:${value}`);
-    const flags = { all: flag(all), mine: flag(mine), failed: flag(failed) };
+    const flags = { all: flag(all), mine: flag(mine), failed: flag(failed), parked: flag(parked) };
     const query = { id: ids, state: states, label, ...flags, ...rest };
     return ask(target, "listRuns", { query }, options);
   };

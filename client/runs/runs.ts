@@ -43,7 +43,10 @@ export function submissionsOf(target: Target) {
       return { run: answer.value, replayed: found && answer.tries === 1 };
     },
 
-    /** Submits up to a thousand runs, all or none. If some runs have ids, the other runs get ids, too. */
+    /**
+     * Submits up to a thousand runs, all or none. If some runs have ids, the other runs get ids, too. For
+     * more, such as a large array, call it for each of `batchesOf(runs)`, one after the other, with ids.
+     */
     async submitBatch(specs: readonly RunSpec[], { key, ...options }: SubmitOptions = {}) {
       const sentKey = keyFor(specs, key);
       const runs = specs.map((spec) => (sentKey === null ? { ...spec, id: spec.id ?? newRunId() } : spec));
@@ -133,6 +136,14 @@ export function singleRunsOf(target: Target) {
      */
     release(run: string, options: CallOptions = {}) {
       return ask(target, "releaseRun", { path: { id: run } }, { ...options, repeatable: true });
+    },
+
+    /**
+     * Has a parked run run again, as another run, which is the answer. However often it is called, there is
+     * one such run.
+     */
+    redrive(run: string, options: CallOptions = {}) {
+      return ask(target, "redriveRun", { path: { id: run } }, { ...options, repeatable: true });
     },
 
     /** Restarts one task, or all running tasks; with `all`, also tasks that have ended. */

@@ -21,11 +21,16 @@ const CHECK_EVERY_MS = 250;
 const MARK = "DROVER_RUNTIME";
 
 /**
- * JavaScript code writes the local bucket, and each small part leaves objects that only a full garbage
- * collection frees. With V8's defaults the first full collection comes late, and a large log fills 220 MB. A
- * heap that starts small and grows slowly stays below 200 MB (decisions/local.md#heap-of-workerd).
+ * The heap starts small and grows slowly, since what JavaScript code leaves of each part of the local bucket
+ * only a full collection frees. One thread collects: several take more processor time, which the agents need,
+ * and free buffers later (decisions/local.md#heap-of-workerd).
  */
-const V8_FLAGS = "--initial-old-space-size=4 --heap-growing-percent=20 --max-semi-space-size=1";
+const V8_FLAGS = [
+  "--initial-old-space-size=4",
+  "--heap-growing-percent=50",
+  "--max-semi-space-size=8",
+  "--single-threaded-gc",
+].join(" ");
 
 export interface RuntimeOptions {
   /** The built Worker: one ES module. */

@@ -16,6 +16,8 @@ export interface Inboxes {
     /** From a run that starts only after this one has ended well (api.md#after). */
     await_end: [messages.AwaitEnd, messages.AwaitAnswer];
     run_ended: [messages.RunEnded, messages.EndedAnswer];
+    /** An array has ended that the run awaits, or can no longer end as the run needs (pool.md#array-ends). */
+    array_ended: [messages.ArrayEnded, messages.PlaceAnswer];
     observed: [messages.Observed, messages.ObservedAnswer];
     ended: [messages.Ended, messages.EndedAnswer];
   };

@@ -6,12 +6,13 @@ import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../sc
 import type { ProviderConfig } from "../schema/pool/provider-config.ts";
 import type { InstanceType, LeftBehind, PoolConfig } from "../schema/pool.ts";
 import type { Instance } from "../schema/provider.ts";
+import type { AwaitedArray } from "../shared/after/entries.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 import type { OwedEntry } from "./audit/entry.ts";
 import type { Counts } from "./histogram.ts";
 import type { ProviderFailure } from "./provider-answers.ts";
-import type { RunUpsert } from "./run/run-upsert.ts";
+import type { NextTryTerms, RunUpsert } from "./run/run-upsert.ts";
 
 export type { LeftBehind } from "../schema/pool.ts";
 export type { Budget, RunUpsert } from "./run/run-upsert.ts";
@@ -33,16 +34,16 @@ export interface PlacementTerms {
 
 export type PoolAnswer =
   | ({ kind: "placed"; worker: string; epoch: number } & PlacementTerms)
-  | { kind: "queued" }
+  | ({ kind: "queued" } & NextTryTerms)
   /** No epoch is open, and none opens before the pool gets a message. `version`: the pool's latest. */
-  | {
+  | ({
       kind: "none";
       version: number;
       /** How long logs of an ended run are kept. Absent: as long as the run. */
       keepLogsMs?: Millis;
-    }
-  /** Only for a run that the pool does not have yet: nothing was stored. */
-  | { kind: "refused"; code: ErrorCode; text: string; retryAfterMs?: Millis };
+    } & NextTryTerms)
+  /** Only for a run that the pool does not have yet: nothing was stored. `runs`: what is in the way. */
+  | { kind: "refused"; code: ErrorCode; text: string; retryAfterMs?: Millis; runs?: string[] };
 
 /** Pool → Allocation: you are placed. The answer is the allocation's present `RunUpsert`. */
 export interface Place extends PlacementTerms {
@@ -64,16 +65,24 @@ export interface AwaitEnd {
 /** `goes_on`: it has not ended. `tells`: it will tell the run that asks. */
 export type AwaitAnswer = { kind: "goes_on"; tells: boolean } | { kind: "run_end"; end: RunEnd } | NoSuch;
 
-/**
- * How a run has ended, for those that start after it. `text` follows the name of the run. `cause`: the run
- * whose end kept this one from starting.
- */
-export type RunEnd = { well: true } | { well: false; text: string; cause?: { run: string; text: string } };
+/** Why something is not met. `text` follows the name of the run or array. `cause`: the first cause. */
+export interface Unmet {
+  text: string;
+  cause?: { run: string; text: string };
+}
+
+/** How a run has ended, for those that start after it. */
+export type RunEnd = { well: true } | ({ well: false } & Unmet);
 
 /** Allocation → Allocation: the run `of`, which you await, has ended. */
 export interface RunEnded extends RunRef {
   of: string;
   end: RunEnd;
+}
+
+/** Pool → Allocation: this array, which you await, has ended. Without `unmet`: as you wanted. */
+export interface ArrayEnded extends RunRef, AwaitedArray {
+  unmet?: Unmet;
 }
 
 /** A run, and the time of the submission that is meant, since its id may be used again. */
@@ -253,6 +262,8 @@ export type CloudCall = "create" | "destroy" | "find";
 export interface WorkerFailure extends Omit<ProviderFailure, "class"> {
   class: ProviderFailure["class"] | "boot";
   at: Instant;
+  /** An earlier call may have made the machine: it was not refused, or its answer was lost. */
+  inDoubt?: true;
 }
 export type WorkerUpsertAnswer = { kind: "ok"; consent: boolean } | NoSuch;
 

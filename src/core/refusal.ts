@@ -18,6 +18,11 @@ export function isRefusal({ class: kind, refused, unreached }: Omit<WorkerFailur
   return unreached !== true && (refused === true || REFUSALS.includes(kind));
 }
 
+/** Whether this answer says that the call has made no machine, also if it never reached the provider. */
+export function saysNoneMade(failure: Omit<WorkerFailure, "at" | "text">): boolean {
+  return failure.refused === true || isRefusal(failure);
+}
+
 /** What became of the request for a machine, as readers see it. */
 export function machineMade(worker: {
   instance: unknown;
@@ -25,5 +30,14 @@ export function machineMade(worker: {
 }): "made" | "asked" | "refused" | "unconfirmed" {
   if (worker.instance !== null) return "made";
   if (worker.failure === null) return "asked";
-  return isRefusal(worker.failure) ? "refused" : "unconfirmed";
+  return isRefusal(worker.failure) && worker.failure.inDoubt !== true ? "refused" : "unconfirmed";
+}
+
+/**
+ * Whether a create call before this one may have made a machine, whatever this one is answered.
+ * `failure`: how the latest one of them failed, as far as known. `mayBeMade`: not all of them were surely
+ * refused.
+ */
+export function isInDoubt(failure: WorkerFailure | null, mayBeMade: boolean): boolean {
+  return failure === null ? mayBeMade : failure.inDoubt === true || !saysNoneMade(failure);
 }

@@ -9,7 +9,13 @@ export interface RowDisk<Row> {
   read(key: string): Row | undefined;
   readLive(): Iterable<[string, Row]>;
   /** Rows that are not live, ordered by key. */
-  readEnded(limit: number): Iterable<[string, Row]>;
+  /** With `except`: without the rows whose number in that field is above `above`. */
+  readEnded(limit: number, except?: Except): Iterable<[string, Row]>;
+  /**
+   * The rows that are not live, have this text at this place (`array.id`), and a key within the span; the
+   * highest key first. They are read as far as they are asked for.
+   */
+  readEndedWith(place: string, text: string, span: KeySpan): Iterable<[string, Row]>;
   /** Of the rows that are not live, the rows with the highest numbers in a field, highest first. */
   readLatestEnded(field: string, limit: number): [string, Row][];
   write(key: string, row: Row, live: boolean, at: Instant): void;
@@ -49,6 +55,18 @@ export interface RowDisk<Row> {
   keepEnded(count: number, bytes: number): void;
 }
 
+/** Keys that are `from` or follow it, and are below `below`. Absent: without that end. */
+export interface KeySpan {
+  from?: string | undefined;
+  below?: string | undefined;
+}
+
+/** Rows whose number in a field is above this. The field can be within another: `parked.since`. */
+export interface Except {
+  field: string;
+  above: number;
+}
+
 /** The rows whose text in a field is one of these; with `others`, all other rows. */
 export interface RowSort {
   field: string;
@@ -69,6 +87,8 @@ export type ReadonlyRows<Row> = Pick<
   | "get"
   | "live"
   | "ended"
+  | "inMemory"
+  | "endedWith"
   | "latestEnded"
   | "above"
   | "hasFrom"
@@ -127,11 +147,22 @@ export class Rows<Row> {
     for (const row of this.#rows.values()) if (this.#isLive(row)) yield row;
   }
 
-  /** The first `limit` stored rows that are not live, ordered by key. */
-  *ended(limit: number): Generator<[string, Row]> {
-    for (const [key, row] of this.#disk.readEnded(limit + this.#removed.size)) {
+  /** The first `limit` stored rows that are not live, ordered by key, without some (`RowDisk`). */
+  *ended(limit: number, except?: Except): Generator<[string, Row]> {
+    for (const [key, row] of this.#disk.readEnded(limit + this.#removed.size, except)) {
       if (!this.#removed.has(key) && !this.#rows.has(key)) yield [key, row];
     }
+  }
+
+  /** All rows in memory with their keys: the live ones, and those that will be written at the next flush. */
+  inMemory(): Iterable<[string, Row]> {
+    return this.#rows;
+  }
+
+  /** The other rows, as `readEndedWith` of the disk finds them. */
+  *endedWith(place: string, text: string, span: KeySpan): Generator<[string, Row]> {
+    for (const [key, row] of this.#disk.readEndedWith(place, text, span))
+      if (!this.#removed.has(key) && !this.#rows.has(key)) yield [key, row];
   }
 
   /** Of the stored rows that are not live, the rows with the highest numbers in a field. */
@@ -273,6 +304,12 @@ export class Rows<Row> {
       const after = this.#rows.get(key);
       if (after !== undefined) yield { key, before: before ?? this.#disk.read(key), after };
     }
+  }
+
+  /** Whether `flush` has nothing to write or remove. */
+  get isFlushed(): boolean {
+    const changed = this.#dirty.size + this.#removed.size + this.#removals.length;
+    return changed === 0 && this.#forgetUntil === undefined && this.#keepEnded === undefined;
   }
 
   /** Writes all changes. Returns the number of rows written. */

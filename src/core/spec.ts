@@ -23,6 +23,7 @@ import {
   restartPolicy,
 } from "../shared/policy.ts";
 import { resultTaskOf } from "../shared/result-task.ts";
+import { type RetryPolicy, retryPolicy } from "../shared/retry/policy.ts";
 import { sizeBytes } from "../shared/size.ts";
 import { NO_RESOURCES } from "./resources.ts";
 import { arrayEnvironment } from "./run/array.ts";
@@ -52,7 +53,10 @@ export interface Group {
   /** Submitted as one command, which is started again only if the spec says so. */
   short: boolean;
   shutdownDelayMs: Millis;
+  /** With a retry policy there is none (retry.md#reschedule). */
   reschedule: ReschedulePolicy;
+  /** When it is tried again, by cause. Absent: never. */
+  retry?: RetryPolicy;
 }
 
 /** Reads a spec of either form. */
@@ -88,7 +92,8 @@ function readGroup(spec: RunSpec): Group {
     result,
     short,
     shutdownDelayMs: durationMs(spec.shutdownDelay ?? "0s"),
-    reschedule: reschedulePolicy(type, short, spec.reschedule),
+    reschedule: reschedulePolicy(type, short || spec.retry !== undefined, spec.reschedule),
+    ...(spec.retry === undefined ? {} : { retry: retryPolicy(spec.retry) }),
   };
 }
 
@@ -127,6 +132,7 @@ function taskSpec(spec: RunSpec, task: TaskInput, outputs: RunSpec["outputs"]): 
     ...(task.artifacts === undefined ? {} : { artifacts: task.artifacts }),
     ...(snapshot === undefined ? {} : { snapshot }),
     ...(stdin === undefined ? {} : { stdin }),
+    ...(spec.payload === undefined ? {} : { payload: spec.payload }),
     ...(outputs === undefined ? {} : { outputs }),
     ...(identity ? { identity } : {}),
     ...(spec.keep === undefined ? {} : { keep: true as const }),

@@ -12,8 +12,13 @@ import {
 import { backOffMs } from "../shared/time/backoff.ts";
 import type { Timer } from "./waiting.ts";
 
-/** How soon after a crash a message is sent again, if nobody else would repeat it. */
-export const REPEAT_AFTER_CRASH_MS = 1_000;
+/**
+ * How soon after a crash a message is sent again, if nobody else would repeat it. A run that ends sooner
+ * needs one alarm for both of its messages to the pool (budgets.md#alarms-of-a-run).
+ */
+export const REPEAT_AFTER_CRASH_MS = 5_000;
+/** How soon an object looks again at what is overdue, if nothing of it is in flight. */
+export const LOOK_AGAIN_MS = 1_000;
 /** The first back-off of a message that failed (rules.md#r7). */
 export const RETRY_FIRST_MS = 1_000;
 /**
@@ -31,6 +36,8 @@ export interface World<State, Event, Message> {
   load(): State;
   /** Runs `write` so that either all of its changes are stored or none. */
   commit(write: () => void): void;
+  /** Whether the storage has all of this state, so that no commit is needed. Absent: unknown. */
+  isStored?(state: State): boolean;
   /** Stores the changes. Called within `commit`. */
   save(state: State): void;
   /** Makes sure that the object wakes at `at` or earlier. Called in the synchronous block of the commit. */
@@ -90,12 +97,20 @@ export class Actor<State, Event, Message extends Envelope> {
    * present; a caller that derives an answer from the new state passes it, so that step and answer have one.
    */
   apply(event: Event, now: Instant = this.#world.now()): State {
+    this.#step(event, now);
+    this.#pump(this.#machine.due(this.state, now), now);
+    this.#notify();
+    return this.state;
+  }
+
+  /** Applies an event, and stores the result. What is due then is not sent yet. */
+  #step(event: Event, now: Instant): void {
     let violations: readonly Violation[] = [];
     try {
       const before = this.state;
       const next = this.#machine.apply(before, event, now);
       if (this.#world.isChecked()) violations = check(this.#machine, before, next, now);
-      this.#world.commit(() => this.#world.save(next));
+      if (this.#world.isStored?.(next) !== true) this.#world.commit(() => this.#world.save(next));
       this.#state = next;
     } catch (error) {
       // The state in memory may be half changed, so the next call loads the stored state.
@@ -104,9 +119,6 @@ export class Actor<State, Event, Message extends Envelope> {
     }
     // Even a broken state is stored: a wrong state can be repaired, but a lost state cannot.
     if (violations.length > 0) this.#world.violated(violations);
-    this.#pump(now);
-    this.#notify();
-    return this.state;
   }
 
   /** Whether a message of this kind is in flight. Listeners are called when this changes. */
@@ -146,28 +158,27 @@ export class Actor<State, Event, Message extends Envelope> {
   }
 
   /** Sends the messages that are due and may be sent, and arms the alarm for the rest. */
-  #pump(now: Instant): void {
-    const due = this.#machine.due(this.state, now);
+  #pump(due: readonly Message[], now: Instant): void {
     const keys = new Set(due.map(keyOf));
     for (const key of this.#retries.keys()) if (!keys.has(key)) this.#retries.delete(key);
     let again: Instant | undefined;
     for (const message of due) {
       const key = keyOf(message);
       const retryAt = this.#retries.get(key)?.notBefore ?? now;
-      const waits = retryAt > now || this.#inFlight.size >= MAX_IN_FLIGHT;
       const sentAt = this.#inFlight.get(key);
+      const waits = sentAt === undefined && (retryAt > now || this.#inFlight.size >= MAX_IN_FLIGHT);
       const timesOutAt = (sentAt ?? Number.NEGATIVE_INFINITY) + SEND_TIMEOUT_MS;
       // After the clock was set, a call may seem to have timed out although its timer has not fired.
       const repeatAt = timesOutAt > now ? timesOutAt : now + REPEAT_AFTER_CRASH_MS;
-      if (message.repeatedBy === "self") again = earliest(again, Math.max(retryAt, repeatAt));
-      else if (waits) again = earliest(again, Math.max(retryAt, now + RETRY_FIRST_MS));
-      if (waits || this.#inFlight.has(key)) continue;
+      if (waits) again = earliest(again, Math.max(retryAt, now + RETRY_FIRST_MS));
+      else if (message.repeatedBy === "self") again = earliest(again, repeatAt);
+      if (waits || sentAt !== undefined) continue;
       this.#inFlight.set(key, now);
       void this.#carry(message, key, now);
     }
     const wanted = this.#machine.wakeAt(this.state);
     // Overdue work is already in progress, so an immediate alarm would only repeat itself.
-    const overdue = again ?? now + (this.#inFlight.size > 0 ? SEND_TIMEOUT_MS : REPEAT_AFTER_CRASH_MS);
+    const overdue = again ?? now + (this.#inFlight.size > 0 ? SEND_TIMEOUT_MS : LOOK_AGAIN_MS);
     const at = earliest(again, wanted === undefined || wanted > now ? wanted : overdue);
     if (at !== undefined) this.#world.wake(at);
   }
@@ -175,8 +186,7 @@ export class Actor<State, Event, Message extends Envelope> {
   async #carry(message: Message, key: string, sentAt: Instant): Promise<void> {
     try {
       const reply = await this.#sendInTime(message);
-      // The message still counts as in flight, so that this step does not send it again.
-      this.apply(reply);
+      this.#step(reply, this.#world.now());
     } catch (error) {
       this.#inFlight.delete(key);
       this.#backOff(message, key, error);
@@ -201,24 +211,29 @@ export class Actor<State, Event, Message extends Envelope> {
 
   /**
    * If the same message is still due after the reply, the message has achieved nothing, and counts as failed.
-   * `due` is computed for the time of sending, because remaining times in messages change every millisecond.
+   * Both are compared as of the time of sending, because remaining times in messages change every
+   * millisecond.
    */
   #afterReply(message: Message, key: string, sentAt: Instant): void {
-    const still = this.#machine.due(this.state, sentAt).find((one) => keyOf(one) === key);
+    const now = this.#world.now();
+    const due = this.#machine.due(this.state, now);
+    const isKey = (one: Message) => keyOf(one) === key;
+    const still = due.some(isKey) ? this.#machine.due(this.state, sentAt).find(isKey) : undefined;
     if (still !== undefined && JSON.stringify(still) === JSON.stringify(message)) {
       this.#backOff(message, key, new Error("the reply settled nothing"));
       return;
     }
     this.#retries.delete(key);
-    this.#pump(this.#world.now());
+    this.#pump(due, now);
   }
 
   #backOff(message: Message, key: string, error: unknown): void {
     const tries = (this.#retries.get(key)?.tries ?? 0) + 1;
     const delay = backOffMs({ firstMs: RETRY_FIRST_MS, longestMs: RETRY_LONGEST_MS }, tries);
-    this.#retries.set(key, { tries, notBefore: this.#world.now() + delay });
+    const now = this.#world.now();
+    this.#retries.set(key, { tries, notBefore: now + delay });
     this.#world.failed(message, error, tries);
-    this.#pump(this.#world.now());
+    this.#pump(this.#machine.due(this.state, now), now);
   }
 }
 

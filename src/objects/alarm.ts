@@ -42,6 +42,11 @@ export class LazyAlarm {
     void this.#storage.setAlarm(onPlatform(this.#armedFor)); // not awaited: part of the commit around it
   }
 
+  /** Notes that what the alarm was for has failed: the platform delivers it again. */
+  comesAgain(now: Instant): void {
+    this.#armedFor = now;
+  }
+
   /** Notes that no alarm is armed any more: the alarm has fired, or the storage was emptied. */
   disarmed(): void {
     this.#armedFor = null;

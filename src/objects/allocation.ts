@@ -2,12 +2,13 @@
 import { DurableObject } from "cloudflare:workers";
 import { areLogsOver, mayForget } from "../core/allocation/forget.ts";
 import { allocationInbox } from "../core/allocation/inbox.ts";
-import { allocationFrom } from "../core/allocation/load.ts";
+import { allocationFrom, storedOf } from "../core/allocation/load.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
   allocationMachine,
   hasHeardPool,
+  hasToldPool,
   isDecided,
 } from "../core/allocation/machine.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
@@ -27,15 +28,12 @@ import { LogStore } from "./files/log-store.ts";
 import { post, receive } from "./messages/post.ts";
 import { countViolations, peersOf } from "./messages/stubs.ts";
 import { bootOfRun, explainRun, hasEvents, statsOfRun } from "./reads/allocation-reads.ts";
-import { existing, isReleased, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
+import { existing, isReleased, isSettled, PLACE_KNOWN_MS, refusedBy, refuseOther } from "./reads/existing.ts";
 import { LogReads } from "./reads/log-reads.ts";
 import type { AllocationApi, RequestAnswer, SubmitRequest, UpdateRequest, WaitedFor } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { acknowledged, until } from "./waiting.ts";
-
-/** How long a reader waits for the pool to say where the run is placed, if only the pool may know this. */
-const PLACE_KNOWN_MS = 1_000;
 
 /** The Durable Object of a run. */
 export class Allocation extends DurableObject<Env> implements AllocationStub {
@@ -47,6 +45,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     allocationMachine,
     {
       load: (alarmAt, now) => allocationFrom(this.#store.read(), alarmAt, now),
+      isStored: (state) => state.spill.length === 0 && this.#store.has(storedOf(state)),
       save: (state) => this.#save(state),
       saved: () => this.#store.sweep(),
       send: async (message): Promise<AllocationEvent> => {
@@ -63,10 +62,9 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
 
   #save(state: AllocationState): void {
     this.#logs.write(state.spill);
-    const left = state.record ?? state.tombstone;
-    if (left === undefined) this.#store.remove();
-    else this.#store.write(left);
-    if (left === undefined) this.#shell.emptied();
+    const left = storedOf(state);
+    this.#store.set(left);
+    if (left === null) this.#shell.emptied();
   }
 
   override async alarm(): Promise<void> {
@@ -129,6 +127,10 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
 
   async release({ waitMs, ...release }: Parameters<AllocationApi["release"]>[0]): Promise<RunStatus> {
     return this.#status(await this.#once(isReleased, waitMs, { type: "release", ...release }));
+  }
+
+  async redrive(redrive: Parameters<AllocationApi["redrive"]>[0]): Promise<RunStatus> {
+    return this.#status(await this.#once(hasToldPool, PLACE_KNOWN_MS, { type: "redrive", ...redrive }));
   }
 
   async restart(...[request, key, via]: Parameters<AllocationApi["restart"]>): Promise<RequestAnswer> {

@@ -49,6 +49,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
       const rows = new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS);
       return resumeAll(loadedWorker(this.#store.read(), rows, AGENT.sha256), socketsOf(this.ctx));
     },
+    isStored: ({ placements, record }) => placements.isFlushed && this.#store.has(record),
     save: (state) => {
       state.placements.flush();
       if (state.record !== null) this.#store.write(state.record);

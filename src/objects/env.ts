@@ -3,6 +3,7 @@ import type { Via } from "../core/audit/via.ts";
 import type { RunUsage } from "../core/worker/read/usage.ts";
 import type { Why } from "../schema/why.ts";
 import type { Millis } from "../shared/machine.ts";
+import type { JobApi } from "./jobs/api.ts";
 import type { Mailbox } from "./messages/post.ts";
 import type { AllocationApi, CloudWorkerApi, PoolApi } from "./rpc.ts";
 import type { WebhookApi } from "./webhooks/api.ts";
@@ -37,6 +38,9 @@ export interface PoolStub extends PoolApi, Mailbox<"pool"> {
 /** The methods of an endpoint of webhooks for the edge and other objects. */
 export interface WebhookStub extends WebhookApi, Mailbox<"webhook"> {}
 
+/** The methods of a job for the edge and other objects. */
+export interface JobStub extends JobApi {}
+
 /** The registry for the edge and other objects. They call it through `registryOf`. */
 export interface RegistryStub {
   /** Makes a call of `RegistryApi`. `via`: the request of a user that makes it. */
@@ -53,6 +57,7 @@ export interface Env {
   POOL: Namespace<PoolStub>;
   REGISTRY: Namespace<RegistryStub>;
   WEBHOOK: Namespace<WebhookStub>;
+  JOB: Namespace<JobStub>;
   /**
    * The bucket for logs and snapshots. Without a bucket there are no snapshots, and all logs travel in
    * reports and are stored in rows, as small logs always are.

@@ -55,6 +55,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
         this.#audit.load(),
         new Rows(this.#hours, () => false),
       ),
+    isStored: (state) => tablesOf(state).every((rows) => rows.isFlushed) && this.#store.has(state.record),
     save: (state) => {
       for (const rows of tablesOf(state)) rows.flush();
       if (state.record !== null) this.#store.write(state.record);
@@ -174,7 +175,9 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     const { ids, all } = question;
     const rows = () => (ids ? this.#lists.rowsOf(state, ids) : all ? state.runs.live() : []);
     const news = await this.#waits.news(state, question, rows, waitMs, mark);
-    return news && { ...news, items: news.items.map((row) => listedRun(state, row, this.#shell.now())) };
+    // Whoever asks about all of them reads how many there are, and thousands of rows exceed an answer.
+    const items = all ? [] : (news?.items ?? []);
+    return news && { ...news, items: items.map((row) => listedRun(state, row, this.#shell.now())) };
   }
 
   async audit(...args: Parameters<PoolApi["audit"]>): ReturnType<PoolApi["audit"]> {

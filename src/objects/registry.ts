@@ -1,6 +1,7 @@
 // Which storage does the registry have? Its decisions are in `core/registry`, its calls in `registry/`.
 import { DurableObject } from "cloudflare:workers";
 import type { Via } from "../core/audit/via.ts";
+import type { JobRow, RemovedJob } from "../core/job/listed.ts";
 import { isLiveExchange } from "../core/registry/exchanged.ts";
 import { isLiveKey, type SigningKeyRow } from "../core/registry/keys/signing-keys.ts";
 import {
@@ -48,13 +49,13 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
       sessions: this.#rows<SessionRow>("sessions"),
       projects: this.#rows<ProjectRow>("projects"),
       webhooks: this.#rows<WebhookRow>("webhooks"),
+      jobs: this.#rows<JobRow>("jobs"),
+      removedJobs: this.#rows<RemovedJob>("removed_jobs", () => false),
       audit: this.#audit.load(record?.exported),
     }),
+    isStored: (state) => tablesOf(state).every((rows) => rows.isFlushed) && this.#store.has(state.record),
     save: (state) => {
-      const { tokens, secrets, dataKeys, exchanged, trust, keys, sessions, projects, webhooks, audit } =
-        state;
-      for (const rows of [tokens, secrets, dataKeys, exchanged, trust]) rows.flush();
-      for (const rows of [keys, sessions, projects, webhooks, audit.rows]) rows.flush();
+      for (const rows of tablesOf(state)) rows.flush();
       if (state.record !== null) this.#store.write(state.record);
     },
     send: async (message): Promise<RegistryEvent> => {
@@ -87,4 +88,11 @@ export class Registry extends DurableObject<Env> implements RegistryStub {
     const calls = own as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
     return calls[method]?.(...args);
   }
+}
+
+/** All tables of the registry. */
+function tablesOf({ tokens, secrets, dataKeys, exchanged, trust, ...others }: RegistryState) {
+  const { keys, sessions, projects, webhooks, jobs, removedJobs, audit } = others;
+  const access = [tokens, secrets, dataKeys, exchanged, trust, keys, sessions, projects];
+  return [...access, webhooks, jobs, removedJobs, audit.rows];
 }

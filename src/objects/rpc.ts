@@ -3,6 +3,7 @@
 
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
 import type { Release } from "../core/allocation/placements/hold.ts";
+import type { Redrive } from "../core/allocation/retry/parked.ts";
 import type { RequestKey } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/stop.ts";
 import type { TaskRestart, TaskSignal } from "../core/allocation/user/requests.ts";
@@ -24,6 +25,7 @@ import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../sche
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import type { DroverError } from "../shared/errors.ts";
+import type { Instant } from "../shared/machine.ts";
 import type { AttemptClaim } from "../signing/attempt-token.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import type {
@@ -35,6 +37,7 @@ import type {
   LogObject,
   LogRequest,
 } from "./files/log-api.ts";
+import type { JobApi } from "./jobs/api.ts";
 import type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
 import type { RegistryApi } from "./registry/api.ts";
 import type { WebhookApi } from "./webhooks/api.ts";
@@ -61,6 +64,8 @@ export interface SubmitRequest extends Caused {
   project: string;
   /** The budget from which it is paid; null: none. */
   budget: Budget | null;
+  /** A run that is not there by then is not made: `unknown_run` (jobs.md#not-submitted). */
+  notAfter?: Instant | undefined;
 }
 
 /** A new spec for a run. `specIndex`: the index of the spec that the new spec replaces. */
@@ -99,6 +104,8 @@ export interface AllocationApi {
   abort(request: Abort & Caused & { waitMs: number }): Promise<RunStatus>;
   /** Ends the hold of a kept run. `waitMs`: how long the answer waits for that. */
   release(request: Release & Caused & { waitMs: number }): Promise<RunStatus>;
+  /** Notes which run repeats this one, if it is parked. Answers with the run as it is then. */
+  redrive(request: Redrive & Caused): Promise<RunStatus>;
   /**
    * Restarts running tasks; with `all` also ended tasks. Codes: `not_running`, `terminal`, `unknown_task`,
    * `idempotency_mismatch`. A request with the same `key` is carried out once.
@@ -141,6 +148,8 @@ export interface RunSearch {
   text?: string | undefined;
   /** Only runs that have failed, to people. */
   failed?: boolean | undefined;
+  /** Only runs that are parked. */
+  parked?: boolean | undefined;
 }
 
 /** Selects runs of a pool. */
@@ -349,6 +358,8 @@ export interface CloudWorkerApi {
   kill(request: Kill & Caused): Promise<WorkerStatus>;
 }
 
+export type { JobApi } from "./jobs/api.ts";
+
 /** How the edge reaches the objects; `objects/messages/stubs.ts` implements it. */
 export interface Objects {
   allocation(run: string): AllocationApi;
@@ -357,6 +368,8 @@ export interface Objects {
   registry(): RegistryApi;
   /** By id: the registry knows the id of a name. */
   webhook(id: string): WebhookApi;
+  /** By its full name, with its project (`nameIn`). */
+  job(name: string): JobApi;
   logs(): LogBucket;
   snapshots(): SnapshotStore;
   /** An archive of Node in the bucket. Null: it is not there (clouds.md#booting). */

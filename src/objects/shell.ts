@@ -13,6 +13,8 @@ import { platformTimer } from "./waiting.ts";
 export interface Wiring<State, Event, Message> {
   /** `alarmAt`: when the armed alarm fires; now, if this alarm wakes the object; null: no alarm is armed. */
   load(alarmAt: Instant | null, now: Instant): State;
+  /** Whether `save` would write nothing. */
+  isStored(state: State): boolean;
   save(state: State): void;
   /** After each commit, in the same synchronous block. */
   saved?(): void;
@@ -54,9 +56,11 @@ export class Shell<State, Event, Message extends Envelope> {
       now: droverNow,
       load: () => wiring.load(this.#firing ? droverNow() : this.#alarm.armedFor, droverNow()),
       commit: (write) => {
+        meter.commits += 1;
         ctx.storage.transactionSync(write);
         wiring.saved?.();
       },
+      isStored: wiring.isStored,
       save: wiring.save,
       wake: (at) => this.#alarm.arm(at, droverNow()),
       send: wiring.send,
@@ -88,13 +92,16 @@ export class Shell<State, Event, Message extends Envelope> {
 
   /**
    * The alarm has fired. A message that fails now does not throw an error here: the actor sends the message
-   * again.
+   * again. `event`: what this applies, if it is more than a tick.
    */
-  alarm(): void {
+  alarm(event?: Event): void {
     this.#alarm.disarmed();
     this.#firing = true;
     try {
-      this.enter();
+      this.enter(event);
+    } catch (error) {
+      this.#alarm.comesAgain(this.now());
+      throw error;
     } finally {
       this.#firing = false;
     }

@@ -1,5 +1,5 @@
 // How are an object's value and its tables stored?
-import type { RowDisk, RowSort } from "../core/rows.ts";
+import type { Except, KeySpan, RowDisk, RowSort } from "../core/rows.ts";
 import type { Instant } from "../shared/machine.ts";
 import { meter } from "./meter.ts";
 import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
@@ -21,18 +21,29 @@ export class ValueStore<Value> {
 
   read(): Value | null {
     this.#stored = readStored(this.#storage.kv.get<Stored<Value>>(STATE_KEY));
+    this.#emptied = false; // a commit that has removed it may have failed
     return this.#stored;
   }
 
+  /** Whether this very value is stored; null: whether none is. */
+  has(value: Value | null): boolean {
+    return value === this.#stored;
+  }
+
   write(value: Value): void {
-    if (value === this.#stored) return;
+    if (this.has(value)) return;
     this.#storage.kv.put<Stored<Value>>(STATE_KEY, { v: STORED_VERSION, value });
     this.#stored = value;
     meter.rowsWritten += 1;
   }
 
-  /** Deletes the value. `sweep` deletes the rest of the object's storage after the commit. */
-  remove(): void {
+  /** Writes the value. Null: deletes it, and `sweep` deletes the rest of the storage after the commit. */
+  set(value: Value | null): void {
+    if (value === null) this.#remove();
+    else this.write(value);
+  }
+
+  #remove(): void {
     if (this.#stored === null) return;
     this.#storage.kv.delete(STATE_KEY);
     this.#stored = null;
@@ -40,11 +51,15 @@ export class ValueStore<Value> {
     meter.rowsWritten += 1;
   }
 
-  /** After a commit that removed the value: empties the storage, so that the object costs nothing. */
-  sweep(): void {
-    if (!this.#emptied) return;
+  /**
+   * After a commit that removed the value: empties the storage, so that the object costs nothing. Returns
+   * whether it did.
+   */
+  sweep(): boolean {
+    if (!this.#emptied) return false;
     this.#emptied = false;
     void this.#storage.deleteAll(); // not awaited: answers wait for it anyway
+    return true;
   }
 }
 
@@ -87,6 +102,9 @@ export type TableName =
   | "sessions"
   | "projects"
   | "webhooks"
+  | "jobs"
+  | "removed_jobs"
+  | "versions"
   | "deliveries"
   | "audit"
   | "exchanged"
@@ -108,7 +126,12 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   constructor(sql: SqlStorage, table: TableName) {
     this.#sql = sql;
     this.#table = table;
-    this.#exists = sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", table).toArray().length > 0;
+    this.#exists = this.#isThere();
+  }
+
+  #isThere(): boolean {
+    const asked = this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", this.#table);
+    return asked.toArray().length > 0;
   }
 
   read(key: string): Row | undefined {
@@ -116,12 +139,29 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return found?.[1];
   }
 
+  /** All live rows, at a load of the object. A commit that failed may have taken back the table. */
   readLive(): [string, Row][] {
+    this.#exists = this.#isThere();
     return this.#select(`${this.#table} WHERE live = 1 ORDER BY k`);
   }
 
-  readEnded(limit: number): [string, Row][] {
-    return this.#select(`${this.#table} WHERE live = 0 ORDER BY k LIMIT ?`, limit);
+  readEnded(limit: number, except?: Except): [string, Row][] {
+    if (except === undefined) return this.#select(`${this.#table} WHERE live = 0 ORDER BY k LIMIT ?`, limit);
+    const from = `${this.#table} WHERE live = 0 AND ifnull(json_extract(v, ?), 0) <= ? ORDER BY k LIMIT ?`;
+    return this.#select(from, `$.${except.field}`, except.above, limit);
+  }
+
+  *readEndedWith(place: string, text: string, span: KeySpan): Generator<[string, Row]> {
+    if (!this.#exists) return;
+    const keys = `k >= ? ${span.below === undefined ? "" : "AND k < ?"}`;
+    const sql = `SELECT k, v FROM ${this.#table} WHERE live = 0 AND ${keys} AND json_extract(v, ?) = ?
+      ORDER BY k DESC`;
+    const below = span.below === undefined ? [] : [span.below];
+    const bound = [span.from ?? "", ...below, `$.${place}`, text];
+    for (const { k, v } of this.#sql.exec<{ k: string; v: string }>(sql, ...bound)) {
+      // Rows are JSON, as in `#select`.
+      yield [k, JSON.parse(v) as Row];
+    }
   }
 
   readLatestEnded(field: string, limit: number): [string, Row][] {
@@ -201,6 +241,11 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     const found = this.#sql.exec<{ v: string; at: number }>(sql, ...bound);
     // Rows are JSON, as in `#select`.
     return [...found].map(({ v, at: instant }) => ({ at: instant, row: JSON.parse(v) as Row }));
+  }
+
+  /** Notes that the object's storage was emptied, and the table with it. */
+  emptied(): void {
+    this.#exists = false;
   }
 
   write(key: string, row: Row, live: boolean, _at: Instant): void {

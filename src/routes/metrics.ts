@@ -26,7 +26,7 @@ const route = operation({
     "Each pool is asked once, and so is each webhook; of one that does not answer there is only " +
     "`drover_pool_up` or `drover_webhook_up`, with the value 0. If `pool` is given, only the named pools " +
     "are asked, so that many pools can be scraped in parts. A token that is limited to pools or labels " +
-    "sees no webhooks.",
+    "sees no webhooks and no jobs.",
   request: { query: z.strictObject({ pool: repeatable(Name).optional() }) },
   responses: {
     200: { description: "the metrics", content: { "text/plain": { schema: z.string() } } },
@@ -44,7 +44,8 @@ export function metricsRoutes(app: EdgeApp): void {
     const down = silent.map(({ pool }): Sample => ({ name: "drover_pool_up", labels: { pool }, value: 0 }));
     const isWhole = requested === undefined && !limitsRuns(c.var.caller.limits);
     const ofWebhooks = isWhole ? await askWebhooks(objects, c.var.caller.project) : [];
-    const text = metricsText([...down, ...[...answers.values()].flat(), ...ofWebhooks]);
+    const ofJobs = isWhole ? await objects.registry().jobCounts(c.var.caller.project) : [];
+    const text = metricsText([...down, ...[...answers.values()].flat(), ...ofJobs, ...ofWebhooks]);
     return c.text(text, 200, { "content-type": PROMETHEUS_TEXT });
   });
 }

@@ -14,7 +14,8 @@ export const Name = z
   .string()
   .regex(NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes, not beginning with a dash");
 
-const RUN_ID_TEXT =
+/** What the id of a run must be. */
+export const RUN_ID_TEXT =
   "must be 1 to 63 lower-case letters, digits and dashes, or such a name after a project and a dot";
 
 /** The id of a run: its name, after its project and a dot unless that is `default` (projects.md#runs). */

@@ -41,16 +41,25 @@ export function fieldErrors(
  * Picks the form of a union that the author probably meant. This is the form with the fewest missing, unknown
  * or mistyped fields at the top level. If several forms have equally few, it is the last of these forms.
  * Unknown fields count double, since they belong to another form, while a missing field may be an oversight.
- * Undefined if every form is wrong as a whole, for example because the value is not an object.
+ * Undefined if every form is wrong as a whole, for example because the value is not an object, and if each of
+ * several forms only lacks the one field that it is known by.
  */
 function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   let best: { issues: readonly Issue[]; misfits: number } | undefined;
-  for (const issues of branches) {
-    if (issues.every((issue) => issue.path.length === 0 && issue.code !== "unrecognized_keys")) continue;
+  const forms = branches.filter(
+    (issues) => !issues.every(({ path, code }) => path.length === 0 && code !== "unrecognized_keys"),
+  );
+  if (forms.length > 1 && forms.every(lacksOneField)) return undefined;
+  for (const issues of forms) {
     const misfits = misfitsOf(issues);
     if (best === undefined || misfits <= best.misfits) best = { issues, misfits };
   }
   return best?.issues;
+}
+
+function lacksOneField([issue, ...others]: readonly Issue[]): boolean {
+  const isMissing = issue?.code === "invalid_type" && issue.path.length === 1 && issue.input === undefined;
+  return isMissing && others.length === 0;
 }
 
 function misfitsOf(issues: readonly Issue[]): number {

@@ -7,9 +7,9 @@ interface Metric {
 }
 
 /**
- * The complete list of metrics. Every sample has the label `pool`, or `webhook` if it is of an endpoint. No
- * label names a run or a machine, since there may be any number of runs and machines. The buckets
- * of a histogram are those of `BUCKETS` in `src/core/histogram.ts`.
+ * The complete list of metrics. Every sample has the label `pool`, or `webhook` if it is of an endpoint, or
+ * `project` if it is of its jobs. No label names a run, a job or a machine, since there may be any number of
+ * them. The buckets of a histogram are those of `BUCKETS` in `src/core/histogram.ts`.
  */
 export const METRICS = {
   drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },
@@ -104,6 +104,14 @@ export const METRICS = {
   drover_instances_undestroyed: {
     kind: "gauge",
     help: "Machines that should be gone, and whose latest destroy call failed: they cost money.",
+  },
+  drover_jobs: {
+    kind: "gauge",
+    help: "Jobs, by what they wait for: a tick of their schedule, a trigger, or the end of a pause.",
+  },
+  drover_job_skipped_total: {
+    kind: "counter",
+    help: "Ticks of a job that got no run, by reason; as the job has said within the last hour.",
   },
   drover_webhook_up: { kind: "gauge", help: "Whether the endpoint has answered this scrape." },
   drover_webhook_state: { kind: "gauge", help: "1 for the state that the endpoint is in, 0 for the others." },

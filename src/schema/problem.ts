@@ -29,7 +29,10 @@ export const Problem = z
         }),
       )
       .optional(),
-    runs: z.array(z.string()).optional().describe("the ids that are unknown or expired"),
+    runs: z
+      .array(z.string())
+      .optional()
+      .describe("the ids that are unknown or expired, or some of those that hold a concurrency key"),
     stored: z
       .array(z.string())
       .optional()

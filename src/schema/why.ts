@@ -45,7 +45,7 @@ export const Why = z
     state: z.string(),
     reason: z
       .object({ code: z.string(), text: z.string() })
-      .catchall(z.union([z.number(), z.string(), z.boolean()])),
+      .catchall(z.union([z.number(), z.string(), z.boolean(), z.array(z.string())])),
     next: Next,
     chain: z.array(z.object({ what: z.string(), state: z.string(), text: z.string() })),
   })

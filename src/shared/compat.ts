@@ -27,10 +27,14 @@ export const PROTOCOLS: readonly Compatibility[] = [
     why: "a host keeps its agent when the control plane is replaced",
   },
   {
-    what: "runs the checks of tasks, and tasks in containers where the machine has an engine for them",
+    what:
+      "runs the checks of tasks, and tasks in containers where the machine has an engine for them, and " +
+      "gives tasks their payload",
     since: "0.1.0",
     until: null,
-    why: "an older agent would run a container's command on the machine itself, and no check at all",
+    why:
+      "an older agent would run a container's command on the machine itself, and do without checks and " +
+      "payloads",
   },
 ];
 
@@ -67,7 +71,7 @@ const AGENT_FIELDS = [
 
 /** The protocol from which on a host knows these fields, and says whether it has a container engine. */
 export const SECOND_PROTOCOL = 2;
-const SECOND_FIELDS = ["checks", "container"] as const;
+const SECOND_FIELDS = ["checks", "container", "payload"] as const;
 
 /** All fields of a task that an agent is needed for, of whichever protocol. */
 export const FIELDS_OF_HOSTS = [...AGENT_FIELDS, ...SECOND_FIELDS] as const;

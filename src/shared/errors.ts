@@ -24,6 +24,7 @@ export const STATUS_OF_CODE = {
   unknown_snapshot: 404,
   unknown_token: 404,
   unknown_webhook: 404,
+  unknown_job: 404,
   unknown_delivery: 404,
   unknown_trust_rule: 404,
   unknown_secret: 404,
@@ -34,6 +35,7 @@ export const STATUS_OF_CODE = {
   not_running: 409,
   terminal: 409,
   not_terminal: 409,
+  not_parked: 409,
   stale_index: 409,
   code_used: 409,
   stale_incarnation: 409,
@@ -41,12 +43,15 @@ export const STATUS_OF_CODE = {
   pool_in_use: 409,
   pool_draining: 409,
   project_full: 409,
+  concurrency_held: 409,
+  concurrency_full: 409,
   token_exists: 409,
   token_ended: 409,
   webhook_exists: 409,
   secret_exists: 409,
   project_exists: 409,
   project_in_use: 409,
+  job_in_use: 409,
   expired_run: 410,
   expired_logs: 410,
   enrollment_over: 410,
@@ -83,7 +88,7 @@ export interface FieldError {
 
 /** Ids of runs in a problem document, in addition to its standard fields. */
 interface ErrorIds {
-  /** The runs that `unknown_run` or `expired_run` is about. */
+  /** The runs that `unknown_run` or `expired_run` is about, or that keep a concurrency key from another. */
   runs?: string[];
   /** The runs of a partly stored batch that exist. */
   stored?: string[];
@@ -152,7 +157,8 @@ export const FAILURE_CODES = [
   "task_failed",
   "check_failed",
   "queue_timeout",
-  "predecessor_failed",
+  "dependency_failed",
+  "unsatisfiable",
   "machine_lost",
   "status_lost",
   "unkillable",
@@ -170,6 +176,7 @@ const FAULTS_OF_COMMANDS: readonly FailureCode[] = [
   "image_denied",
   "task_failed",
   "check_failed",
+  "unsatisfiable",
 ];
 
 /** Whether a failure is the fault of the command or of the infrastructure (api.md#blame). */

@@ -11,8 +11,21 @@ export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 export const MAX_OPEN_BODY_BYTES = 64 * 1024;
 /** How many runs one batch can have (api.md#batches). */
 export const MAX_BATCH_RUNS = 1_000;
-/** How many runs one array can have: as many as one submission (api.md#arrays). */
-export const MAX_ARRAY_RUNS = MAX_BATCH_RUNS;
+/** How many runs one array can have, in several batches: as many as a query can name (api.md#arrays). */
+export const MAX_ARRAY_RUNS = 10_000;
+/** The strategies of concurrency keys, and the bounds of their fields (pool.md#concurrency-keys). */
+export const CONCURRENCY_STRATEGIES = [
+  "queue",
+  "queue-one",
+  "round-robin",
+  "cancel-running",
+  "cancel-new",
+] as const;
+export const MAX_CONCURRENCY_KEY_CHARS = 200;
+export const MAX_CONCURRENCY_LIMIT = 10_000;
+export const MAX_CONCURRENCY_QUEUE = 1_000_000;
+/** How many runs a text or an error names that keep a concurrency key from another run. */
+export const MAX_HOLDERS_NAMED = 5;
 /** How many axes the matrix of an array can have. */
 export const MAX_MATRIX_AXES = 16;
 /** How many runs one run can follow (api.md#after). */
@@ -71,6 +84,9 @@ export const MAX_RUN_EVENTS = 1_000;
 export const MAX_TASK_EVENTS = 10;
 /** How many attempts are kept with a task, and placements with a run (messages.md#bounds-of-a-record). */
 export const MAX_TASK_ATTEMPTS = 50;
+
+/** How many tries can follow the first try of a run (retry.md#fields). */
+export const MAX_RETRIES = 20;
 
 /** How many log bytes of one stream of an attempt are kept. The rest is dropped, and an event says so. */
 export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
@@ -165,3 +181,6 @@ export const SESSION_CODE_MS: Millis = 60_000;
 export const LONGEST_SESSION_MS: Millis = 7 * 24 * 3_600_000;
 /** How many tokens, and how many trust rules, one request can restore (backup.md#access). */
 export const MAX_RESTORED = 500;
+
+/** The longest id of a run, with its project. */
+export const MAX_RUN_ID_CHARS = 63;

@@ -2,12 +2,17 @@
 /** The value of a name; undefined if the name is unknown. */
 export type LookUp = (name: string) => string | undefined;
 
-/** `${name}`, or `$${name}`, which stands for the text `${name}`. */
-const REFERENCE = /(\$?)\$\{([A-Za-z0-9_.-]+)\}/g;
+/** `${name}`, or `$${name}`, which stands for the text `${name}`. Groups: the escape, and the name. */
+export const REFERENCE = /(\$?)\$\{([A-Za-z0-9_.-]+)\}/g;
 /**
  * Names that belong to Drover, or to Nomad for a run with `compat`. No shell variable has a dot in its name.
  */
 const OWN = /^(DROVER_|NOMAD_|(node|attr|meta)\.)/;
+
+/** Whether a name belongs to Drover, so that its references are replaced in words of commands, too. */
+export function isOwnName(name: string): boolean {
+  return OWN.test(name);
+}
 
 /**
  * Replaces each `${name}` in the text, but not in the values that it inserts. Unknown names stay as they are

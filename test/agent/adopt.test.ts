@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { AttemptStore } from "../../agent/exec/processes/dirs.ts";
-import { spawnShim } from "../../agent/exec/processes/shim.ts";
+import { ServingShim, textOf } from "../../agent/exec/shims/serving-shim.ts";
+import { type ShimCommand, startAlone } from "../../agent/exec/shims/shim.ts";
 import { lives, parseStat } from "../../posix/proc.ts";
 import { SEED } from "../chance/seed.ts";
 import { Chance } from "../sim/rng.ts";
@@ -139,28 +140,49 @@ describe("a start that was interrupted", () => {
     expect(readFileSync(fileOf("count"), "utf8")).toBe("once\n");
   });
 
-  // tasks.md#start-5
-  test("at any moment: either it is known to have begun, or it never does", async () => {
-    const store = new AttemptStore(join(bench.dir, "store"));
-    const seen = { begun: 0, retracted: 0 };
-    // On a busy machine the shim may be faster for long: so it goes on until both have been seen.
-    let round = 0;
-    for (; round < 30 || (seen.retracted === 0 && round < 600); round += 1) {
-      const id = `race-${round}/main/1.1`;
-      expect(store.claim(id)).toBe(true);
-      const begun = fileOf(`begun-${round}`);
-      const starting = spawnShim(["touch", begun], [], bench.dir, {}, store.dirsOf(id));
-      for (const until = performance.now() + (round % 30) / 10; performance.now() < until; );
-      const retracted = store.retract(id);
-      const child = await starting;
-      if (child.exitCode === null) await new Promise((resolve) => child.once("exit", resolve));
-      seen[retracted ? "retracted" : "begun"] += 1;
-      // One that was put back too late for its shim has named itself, and is lost: it never runs twice.
-      if (retracted) expect(existsSync(begun)).toBe(false);
-    }
-    expect(seen.begun + seen.retracted).toBe(round);
-    expect(seen.retracted).toBeGreaterThan(0);
+  test("is found by the start after one that was killed while it took it back (tasks.md#start-5)", () => {
+    const state = join(bench.dir, "killed");
+    const ids = ["begun/main/1.1", "new/main/1.1"];
+    const store = new AttemptStore(state);
+    for (const id of ids) expect(store.claim(id)).toBe(true);
+    const [begun = "", fresh = ""] = ids.map((id) => store.dirsOf(id).root);
+    writeFileSync(join(begun, "exit"), "4242 (sh) S 1 4242 4242 0\n");
+    writeFileSync(join(fresh, "exit"), "");
+    for (const root of [begun, fresh]) renameSync(root, join(state, "retracted", basename(root)));
+    const next = new AttemptStore(state);
+    next.prune();
+    expect([next.found(), ids.map((id) => next.claim(id))]).toEqual([["begun/main/1.1"], [false, true]]);
   });
+
+  // tasks.md#start-5
+  test.each(["alone", "of many"])(
+    "at any moment, by a shim %s: either it is known to have begun, or it never does",
+    async (kind) => {
+      const serving = new ServingShim({});
+      const start = (command: ShimCommand) =>
+        kind === "alone" ? startAlone(command) : serving.start(textOf(command) ?? "", command);
+      const store = new AttemptStore(join(bench.dir, "store"));
+      const seen = { begun: 0, retracted: 0 };
+      // On a busy machine the shim may be faster for long: so it goes on until both have been seen.
+      let round = 0;
+      for (; round < 30 || (seen.retracted === 0 && round < 600); round += 1) {
+        const id = `race-${round}/main/1.1`;
+        expect(store.claim(id)).toBe(true);
+        const begun = fileOf(`begun-${round}`);
+        const files = store.dirsOf(id);
+        const starting = start({ argv: ["touch", begun], entrances: [], dir: bench.dir, env: {}, files });
+        for (const until = performance.now() + (round % 30) / 10; performance.now() < until; );
+        const retracted = store.retract(id);
+        await (await starting)?.ended;
+        seen[retracted ? "retracted" : "begun"] += 1;
+        // One that was put back too late for its shim has named itself, and is lost: it never runs twice.
+        if (retracted) expect(existsSync(begun)).toBe(false);
+      }
+      expect(seen.begun + seen.retracted).toBe(round);
+      expect(seen.retracted).toBeGreaterThan(0);
+      serving.end();
+    },
+  );
 
   test("a task that deletes all that the agent has of it is not started again", async () => {
     const first = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}`;

@@ -14,8 +14,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fetchArtifacts } from "../../agent/exec/files/artifacts.ts";
 import { DOWNLOAD_BOUNDS, type DownloadBounds } from "../../agent/exec/files/download.ts";
+import { fetchArtifacts } from "../../agent/exec/inputs/artifacts.ts";
 import { unpack } from "../../archive/unpack.ts";
 import { type FileServer, openFileServer, sha256Of } from "./support/file-server.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Groups, MAX_ATTEMPT_PIDS } from "../../agent/exec/processes/groups.ts";
 import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
-import { spawnShim } from "../../agent/exec/processes/shim.ts";
+import { startAlone } from "../../agent/exec/shims/shim.ts";
 import { entrancesOf, membersOf } from "../../posix/cgroup.ts";
 import { killTree } from "../../posix/kill.ts";
 import { readProc } from "../../posix/proc.ts";
@@ -179,11 +179,10 @@ describe.runIf(can("pids"))("a task that forks as fast as it can, below a limit 
     const files = { stdout: join(dir, "out"), stderr: join(dir, "err"), exit: join(dir, "exit") };
     // A shell that cannot fork gives up; what it has started stays, so the limit stays reached.
     const bomb = "f() { sleep 300 & f & f & wait; }; f 2>/dev/null";
-    const child = await spawnShim(["sh", "-c", bomb], entrancesOf(group), dir, {}, files);
-    const ended = new Promise((resolve) => child.once("exit", resolve));
+    const argv = ["sh", "-c", bomb];
+    const { shim, ended } = await startAlone({ argv, entrances: entrancesOf(group), dir, env: {}, files });
     await expect.poll(() => membersOf(group).length, { timeout: 20_000 }).toBeGreaterThan(PIDS / 2);
     expect(membersOf(group).length).toBeLessThanOrEqual(PIDS);
-    const shim = readProc(child.pid ?? 0);
     const outcome = await killTree({ isMarked: () => false, shim }, group, 20_000, () => performance.now());
     expect(outcome).toMatchObject({ empty: true, killed: true });
     await ended;

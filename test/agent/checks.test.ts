@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -69,21 +69,27 @@ const SERVER = `require("node:http").createServer((asked, answer) => {
   answer.end(asked.method + " " + asked.url + " " + asked.headers["x-key"] + "\\n");
 }).listen(Number(process.argv[1]), "127.0.0.1")`;
 
+/** The server's next answers have this status. It must never read a file that is half written. */
+function answerWith(status: string): void {
+  writeFileSync(fileOf("next"), status);
+  renameSync(fileOf("next"), fileOf("status"));
+}
+
 describe("a request to the task (health.md#http)", () => {
   test("its status goes to and fro with the answers, and a failure says what was answered", async () => {
     bench.start();
     const port = await freePort();
-    writeFileSync(fileOf("status"), "200");
+    answerWith("200");
     const http = { port, path: "/healthz", method: "GET" as const, headers: { "x-key": "k" } };
     order([process.execPath, "-e", SERVER, String(port), fileOf("status")], [check({ http })]);
     expect(await untilStatus("passing")).not.toHaveProperty("output");
-    writeFileSync(fileOf("status"), "503");
+    answerWith("503");
     expect((await untilStatus("critical"))?.output).toBe(
       `GET http://127.0.0.1:${port}/healthz was answered with 503 instead of 2xx: GET /healthz k`,
     );
-    writeFileSync(fileOf("status"), "429");
+    answerWith("429");
     await untilStatus("warning");
-    writeFileSync(fileOf("status"), "204");
+    answerWith("204");
     await untilStatus("passing");
   });
 

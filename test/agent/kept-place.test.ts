@@ -7,6 +7,7 @@ import { AllocDirs } from "../../agent/exec/files/alloc-dirs.ts";
 import { SecretFiles } from "../../agent/exec/files/secret-files.ts";
 import { AttemptStore } from "../../agent/exec/processes/dirs.ts";
 import { Groups } from "../../agent/exec/processes/groups.ts";
+import { Shims } from "../../agent/exec/shims/shims.ts";
 import { removeMemoryDir } from "../../posix/memory-dir.ts";
 import { isRoot, NOBODY, startSwapper } from "../attack/support/swapper.ts";
 import { sized } from "../chance/length.ts";
@@ -91,7 +92,7 @@ describe("its cgroup", () => {
       ...options,
       prestart: { ready: () => Promise.reject(new Error("nothing is started")), inside: async () => place },
       now: () => performance.now(),
-      shellReportsSignals: true,
+      shims: new Shims({ reportsSignals: true, canServe: true }, {}),
       ended: () => undefined,
     });
     const enter = () => driver.insideKept(ID, task(["true"]), AbortSignal.timeout(60_000));

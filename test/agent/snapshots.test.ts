@@ -23,7 +23,7 @@ import { Header } from "tar";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectOutputs } from "../../agent/exec/files/collect.ts";
 import { DOWNLOAD_BOUNDS } from "../../agent/exec/files/download.ts";
-import { fetchSnapshot } from "../../agent/exec/files/snapshot.ts";
+import { fetchSnapshot } from "../../agent/exec/inputs/snapshot.ts";
 import { ControlPlane } from "../../agent/plane/control-plane.ts";
 import { makeSalt } from "../../agent/plane/sign.ts";
 import { Snapshots } from "../../agent/plane/snapshots.ts";

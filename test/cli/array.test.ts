@@ -19,21 +19,30 @@ interface Sent extends Record<string, unknown> {
   array?: RunArray;
 }
 
+const REASON = '1 of the 2 runs of its array, "a", has failed, and its `failAt` is 1: a-1';
+
+/** How a run ends with this exit code; null: it is aborted, since its array has failed. */
+function endOf(exitCode: number | null) {
+  if (exitCode === null) return { state: "aborted", abort: { by: "drover", reason: REASON } } as const;
+  return { state: "complete", exitCode } as const;
+}
+
 /** A plane that takes batches, whose runs end at the second look with the exit code of their index. */
-function serve(exitCodeOf: (index: number) => number, looks = 1): void {
+function serve(exitCodeOf: (index: number) => number | null, looks = 1): void {
   let runs: Sent[] = [];
   let left = looks;
   bench.plane.on("POST", /^\/v1\/runs$/, ({ body }: Seen, res) => {
     runs = (body as { runs: Sent[] }).runs; // by the command
     for (const [index, { id }] of runs.entries())
-      bench.plane.runs.set(id, statusOf(id, { state: "complete", exitCode: exitCodeOf(index) }));
+      bench.plane.runs.set(id, statusOf(id, endOf(exitCodeOf(index))));
     json(res, 201, { items: runs.map(({ id }) => statusOf(id)) });
   });
   bench.plane.on("POST", /^\/v1\/runs\/query$/, (_seen, res) => {
     left -= 1;
     const holds = left < 0;
     const items = runs.map(({ id, array }, index): RunSummary => {
-      const ended = summaryOf(id, { state: "complete", exitCode: exitCodeOf(index) });
+      const { state, exitCode = null } = { exitCode: null, ...endOf(exitCodeOf(index)) };
+      const ended = summaryOf(id, { state, exitCode });
       return array === undefined ? ended : { ...ended, array };
     });
     const all = { holds, open: holds ? 0 : runs.length, possible: true };
@@ -102,6 +111,16 @@ describe("each run of an array", () => {
   });
 });
 
+test("a run that is deleted during the wait is named, with how to wait for the others", async () => {
+  serve(() => 0);
+  bench.plane.on("POST", /^\/v1\/runs\/query$/, (_seen, res) =>
+    problem(res, 410, "expired_run", { runs: ["a-1"] }),
+  );
+  const { code, stderr } = await bench.run(["run", "--id", "a", "--array", "3", "--", "make"]);
+  expect([code, stderr]).toEqual([125, expect.stringContaining("some of them have been deleted: a-1.")]);
+  expect(stderr).toContain("To wait for them: drover wait --array a");
+});
+
 test("--replace is a field of the run, or of each run of an array", async () => {
   serve(() => 0);
   await bench.run(["run", "--array", "2", "--replace", "deploy", "--", "true"]);
@@ -114,6 +133,90 @@ test("--after may be repeated, and an unknown run is named as on the command lin
   const refused = await bench.run(["run", "--after", "a", "--after", "b", "--", "true"]);
   expect(bench.plane.seen[0]?.body).toMatchObject({ after: ["a", "b"] });
   expect(refused).toMatchObject({ code: 125, stderr: expect.stringContaining("--after b: names run") });
+});
+
+test("--after and --after-array say how the others must end, and are named as they are written", async () => {
+  const errors = [
+    { pointer: "/after/1", detail: "is wrong" },
+    { pointer: "/after/3", detail: "is wrong, too" },
+  ];
+  bench.plane.on("POST", /^\/v1\/runs$/, (_seen, res) => problem(res, 404, "unknown_run", { errors }));
+  const after = ["--after", "a:success", "--after", "b:failure", "--after", "c:any"];
+  const arrays = ["--after-array", "parts:any", "--after-array", "more"];
+  const refused = await bench.run(["run", ...after, ...arrays, "--", "true"]);
+  expect(bench.plane.seen[0]?.body).toMatchObject({
+    after: [
+      "a",
+      { run: "b", on: "failure" },
+      { run: "c", on: "any" },
+      { array: "parts", on: "any" },
+      { array: "more" },
+    ],
+  });
+  expect(refused.stderr).toContain("--after b:failure: is wrong");
+  expect(refused.stderr).toContain("--after-array parts:any: is wrong, too");
+});
+
+test("--after adds to what a file says, once each", async () => {
+  const file = join(bench.dir, "run.json");
+  writeFileSync(file, JSON.stringify({ argv: ["true"], after: ["a", { array: "parts" }] }));
+  await bench.run(["run", "--quiet", "-f", file, "--after", "b", "--after", "a"]);
+  const sent = bench.plane.seen.find(({ method, path }) => method === "POST" && path === "/v1/runs");
+  expect(Object(sent?.body).after).toEqual(["a", { array: "parts" }, "b"]);
+});
+
+test("--after-job says which job, how old its run may be and how it must end, and is named so", async () => {
+  const errors = [{ pointer: "/after/1", detail: "is wrong" }];
+  bench.plane.on("POST", /^\/v1\/runs$/, (_seen, res) => problem(res, 404, "unknown_job", { errors }));
+  const flags = ["etl", "load@24h:any", "more:failure"].flatMap((job) => ["--after-job", job]);
+  const refused = await bench.run(["run", "--after", "a", ...flags, "--", "true"]);
+  expect(bench.plane.seen[0]?.body).toMatchObject({
+    after: ["a", { job: "etl" }, { job: "load", on: "any", maxAge: "24h" }, { job: "more", on: "failure" }],
+  });
+  expect(refused.stderr).toContain("--after-job etl: is wrong");
+});
+
+test.each(["etl:later", "etl@:any", "@1h"])(
+  "--after-job refuses %s, and says what it takes",
+  async (text) => {
+    const refused = await bench.run(["run", "--after-job", text, "--", "true"]);
+    expect(refused).toMatchObject({ code: 125, stderr: expect.stringContaining("nightly@24h:any") });
+  },
+);
+
+test.each(["a:later", "a:any:any", ":any"])("--after refuses %s, and says what it takes", async (text) => {
+  const refused = await bench.run(["run", "--after", text, "--", "true"]);
+  expect(refused).toMatchObject({ code: 125, stderr: expect.stringContaining(":success, :failure or :any") });
+});
+
+describe("--fail-at", () => {
+  test.each([
+    ["2", 2],
+    ["10%", "10%"],
+  ])("%s is a field of each run of the array", async (text, failAt) => {
+    serve(() => 0);
+    await bench.run(["run", "--array", "2", "--fail-at", text, "--", "true"]);
+    expect(sent().map((run) => run.array?.failAt)).toEqual([failAt, failAt]);
+  });
+
+  test.each(["0", "101%", "1.5", "many"])("refuses %s", async (text) => {
+    const refused = await bench.run(["run", "--array", "2", "--fail-at", text, "--", "true"]);
+    expect(refused).toMatchObject({ code: 125, stderr: expect.stringContaining("a share from 1% to 100%") });
+  });
+
+  test("ends with the code of the run that failed, and says which did", async () => {
+    serve((index) => (index === 1 ? 4 : null));
+    const ended = bench.run(["run", "--id", "a", "--array", "2", "--fail-at", "1", "--", "make"]);
+    expect(await ended).toMatchObject({
+      code: 4,
+      stderr: `drover: 2 runs of 2 did not end well.\ndrover: The others were ended: ${REASON}.\n`,
+    });
+  });
+
+  test("needs an array", async () => {
+    const refused = await bench.run(["run", "--fail-at", "1", "--", "true"]);
+    expect(refused.stderr).toContain("--fail-at is about the runs of an array, and there is none.");
+  });
 });
 
 test("--detach prints the ids, and how to wait for them", async () => {
@@ -210,11 +313,11 @@ test("Ctrl-\\ leaves the runs alone, and says how to come back to them (131)", a
 });
 
 describe("what makes no array is an error that says what to do, before anything is sent (125)", () => {
-  const ten = Array.from({ length: 40 }, (_, index) => index).join(",");
+  const ten = Array.from({ length: 101 }, (_, index) => index).join(",");
   test.each<[string, string[], RegExp]>([
-    ["an array of 0", ["--array", "0"], /whole number from 1 to 1000.*one submission has at most 1000 runs/s],
-    ["an array of 100,000", ["--array", "100000"], /at most 1000 runs.*let each run do a part of it/s],
-    ["an array of a word", ["--array", "many"], /whole number from 1 to 1000/],
+    ["an array of 0", ["--array", "0"], /whole number from 1 to 10000, the most runs of an array/],
+    ["an array of 10,001", ["--array", "10001"], /from 1 to 10000.*let each run do a part of it/s],
+    ["an array of a word", ["--array", "many"], /whole number from 1 to 10000/],
     ["an axis without values", ["--matrix", "os="], /axis os has an empty value.*os=a,b/s],
     ["an axis with an empty value", ["--matrix", "os=a,,b"], /axis os has an empty value/],
     ["an axis without a name", ["--matrix", "a,b"], /written name=value,value/],
@@ -227,7 +330,7 @@ describe("what makes no array is an error that says what to do, before anything 
     [
       "too many combinations",
       ["--matrix", `a=${ten}`, "--matrix", `b=${ten}`],
-      /1600 runs.*at most 1000.*in parts/s,
+      /10201 runs.*at most 10000.*in parts/s,
     ],
     ["a limit for no array", ["--max-parallel", "2"], /there is none.*Combine it with --array or --matrix/s],
     ["a limit of 0", ["--array", "2", "--max-parallel", "0"], /whole number from 1 to 1000/],

@@ -52,14 +52,14 @@ test.each<[string, () => void, RegExp]>([
   expect(ended.stderr).toMatch(words);
 });
 
-test("that output is missing is said (cli.md#quiet)", async () => {
-  const event = {
-    ...{ seq: 1, at: "2026-11-21T08:30:00.000Z", task: "main", type: "Log Limit" },
-    ...{ message: "more than 10 MiB", details: { stream: "stdout" } },
-  };
+test.each([
+  ["Log Limit", "more than 10 MiB", { stream: "stdout" }],
+  ["Log Truncated", "the last bytes did not arrive", { stream: "stderr" }],
+])("that output is missing is said: %s (cli.md#quiet)", async (type, message, details) => {
+  const event = { seq: 1, at: "2026-11-21T08:30:00.000Z", task: "main", type, message, details };
   const tasks = [taskOf({ phase: "dead", events: [event] })];
   bench.plane.ends = { state: "complete", exitCode: 0, tasks };
-  expect((await run("--quiet")).stderr).toMatch(
-    /^drover: The output of run r1 is incomplete: more than 10 MiB/,
-  );
+  const text = `drover: The output of run r1 is incomplete: ${message}.\n`;
+  expect((await run("--quiet")).stderr).toBe(text);
+  expect((await bench.run(["logs", "r1"])).stderr).toBe(text);
 });

@@ -63,9 +63,11 @@ describe("one run", () => {
 
   test("keeps its place in an array and its key, but follows no other run: it starts at once", async () => {
     const array = { id: "n", index: 1, size: 2 };
-    known("n-1", { array, replace: "deploy", after: ["gone"] });
+    known("n-1", { array: { ...array, failAt: 1 }, replace: "deploy", after: ["gone"] });
     await bench.run(["rerun", "--detach", "n-1"]);
     expect(submitted()).toMatchObject([{ rerunOf: "n-1", array, replace: "deploy" }]);
+    // What failed before ends the rest of the array, but not what runs again (pool.md#fail-at).
+    expect(submitted()[0]?.array).toEqual(array);
     expect(submitted()[0]).not.toHaveProperty("after");
   });
 

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
+import { zstdDecompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ArchiveFault } from "../../archive/faults.ts";
 import { packingFault } from "../../cli/snapshot/upload.ts";
@@ -51,7 +51,7 @@ describe("drover run --upload", () => {
     const args = ["run", "--upload", "tree", "--out", "dist/**", "--out", "*.txt", "--", "./run.sh"];
     expect(await bench.run(args)).toMatchObject({ code: 0, stderr: "" });
     const [archive] = plane.snapshots.values();
-    const listed = execFileSync("tar", ["-tf", "-"], { input: gunzipSync(archive ?? "") }).toString();
+    const listed = execFileSync("tar", ["-tf", "-"], { input: zstdDecompressSync(archive ?? "") }).toString();
     expect(listed.split("\n")).toEqual([".gitignore", "empty/", "link", "run.sh", "src/", "src/a.txt", ""]);
     const [digest] = plane.snapshots.keys();
     expect(submitted(plane)).toMatchObject({ snapshot: `sha256:${digest}`, outputs: ["dist/**", "*.txt"] });

@@ -50,6 +50,20 @@ describe("the exit code", () => {
     expect(lines.map((line) => line.split(/\s+/)[0])).toEqual(["RUN", ...runs.map(({ id }) => id)]);
   });
 
+  test("is that of the first run of an array by its place, as drover run gives it", async () => {
+    const member = (index: number, exitCode: number) => ({
+      ...ended(`a-${index}`, exitCode),
+      array: { id: "a", index, size: 12 },
+    });
+    const newestFirst = [11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((index) => member(index, index % 8));
+    serve(() => newestFirst);
+    const waited = await bench.run(["wait", "--array", "a"]);
+    expect([waited.code, waited.stdout.toString().split("\n")[11]]).toEqual([
+      1,
+      expect.stringMatching(/^a-10 /),
+    ]);
+  });
+
   test("is 124 if the time-out is over first, and the runs go on", async () => {
     serve(() => [summaryOf("r1"), ended("r2", 0)]);
     const waited = await bench.run(["wait", "--label", "set=a", "--timeout", "300ms"]);

@@ -15,7 +15,7 @@ afterAll(() => bench.close());
 const RUNS = /^\/v1\/runs$/;
 const VERBS = (
   "up run ps stats status logs pull abort restart signal rm why workers hold drain resume kill enroll " +
-  "pools events apply snapshots tokens trust sessions secrets webhooks audit provider version help"
+  "pools events apply jobs snapshots tokens trust sessions secrets webhooks audit provider version help"
 ).split(" ");
 const BELOW = [
   "pools create",
@@ -41,6 +41,15 @@ const BELOW = [
   "webhooks enable",
   "webhooks disable",
   "webhooks rotate",
+  "jobs apply",
+  "jobs list",
+  "jobs show",
+  "jobs next",
+  "jobs trigger",
+  "jobs pause",
+  "jobs resume",
+  "jobs history",
+  "jobs rm",
   "trust set",
   "trust list",
   "trust rm",

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { loadedAllocation } from "../../src/core/allocation/load.ts";
 import { type AllocationEvent, allocationMachine } from "../../src/core/allocation/machine.ts";
-import { Actor, REPEAT_AFTER_CRASH_MS, RETRY_FIRST_MS, SEND_TIMEOUT_MS } from "../../src/objects/actor.ts";
+import {
+  Actor,
+  LOOK_AGAIN_MS,
+  REPEAT_AFTER_CRASH_MS,
+  RETRY_FIRST_MS,
+  SEND_TIMEOUT_MS,
+} from "../../src/objects/actor.ts";
 import { MAX_IN_FLIGHT, RETRY_LONGEST_MS } from "../../src/shared/limits.ts";
 import type { Violation } from "../../src/shared/machine.ts";
 import { place, submit } from "./support/allocation.ts";
@@ -51,6 +57,21 @@ describe("load, apply, commit, send (shell.md#shell)", () => {
     expect(() => actor.apply({ type: "unbearable" })).toThrow("unbearable");
     expect(actor.state.owes).toEqual({ b: "hello" });
     expect([world.loads, world.commits]).toEqual([2, 1]);
+  });
+
+  test("what is stored already is not committed again, and what is due is sent all the same", () => {
+    const { world, actor } = tiny();
+    const asked: TinyState[] = [];
+    world.isStored = (state) => {
+      asked.push(state);
+      return true;
+    };
+    expect(actor.apply(owe("b"))).toBe(asked[0]);
+    expect(world.commits).toBe(0);
+    expect(world.sent.map(({ message }) => message.to)).toEqual(["b"]);
+    world.isStored = () => false;
+    actor.apply({ type: "tick" });
+    expect(world.commits).toBe(1);
   });
 
   test("a reply whose commit fails is lost, and the message is sent again", async () => {
@@ -360,9 +381,9 @@ describe("an alarm for whatever would be forgotten if this process died now (R8)
   test("what should have happened by now does not turn in circles", () => {
     const { world, actor } = tiny();
     actor.apply({ type: "wake", at: world.time - 5 });
-    expect(world.alarm).toBe(world.time + REPEAT_AFTER_CRASH_MS);
+    expect(world.alarm).toBe(world.time + LOOK_AGAIN_MS);
     actor.apply({ type: "wake", at: world.time });
-    expect(world.alarm).toBe(world.time + REPEAT_AFTER_CRASH_MS);
+    expect(world.alarm).toBe(world.time + LOOK_AGAIN_MS);
   });
 
   test("after a crash `due` says the same again: nothing of what the shell remembers must survive", () => {

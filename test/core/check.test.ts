@@ -61,10 +61,17 @@ describe("the invariants of a run (shell.md#assertions)", () => {
   const placement = ofRun.started({ timeout: "1h" }).record.placements[0];
   if (placement === undefined) throw new Error("it has no placement");
 
+  const failedTry = { cause: "exit", epoch: 1, worker: "w1", at: T0, delayMs: 0, text: "" } as const;
+
   tryAll(allocationMachine, [
     ["one that was accepted is lost", "rules.md#invariant-1", () => [running, { ...running, record: null }]],
     ["its version goes back", "rules.md#r1", onto(running, { version: running.record.version - 1 })],
     ["the revision of its order goes back", "rules.md#r1", onto(running, { revision: 0 })],
+    [
+      "it waits for a job, and for no run of it",
+      "jobs.md#following",
+      onto(running, { awaits: [{ job: "nightly" }] }),
+    ],
     ["an epoch has ended, and has not", "rules.md#r2", onto(over, { endedEpoch: 0 })],
     [
       "an epoch is open that has ended",
@@ -81,6 +88,7 @@ describe("the invariants of a run (shell.md#assertions)", () => {
     ["it ends without an outcome", "rules.md#r3", onto(running, { ended: true, outcome: null })],
     ["it had ended, and has not", "tasks.md#status-3", onto(over, { ended: false })],
     ["its outcome changes", "tasks.md#status-3", onto(over, { outcome: null })],
+    ["it is tried again without a policy", "retry.md#tries", onto(running, { retries: [failedTry] })],
     ["a dead task lives again", "tasks.md#dead-is-final", onto(dead, { tasks: task({}) })],
     [
       "its events are told anew",
@@ -88,6 +96,21 @@ describe("the invariants of a run (shell.md#assertions)", () => {
       onto(running, { events: running.record.events.slice(0, 1) }),
     ],
   ]);
+
+  test.each<[string, Partial<AllocationRecord>, Partial<AllocationRecord>]>([
+    ["while its placement is open", {}, { retries: [failedTry] }],
+    ["twice for one placement", {}, { endedEpoch: 1, retries: [failedTry, failedTry] }],
+    [
+      "more often than it may be",
+      { retries: [failedTry] },
+      { endedEpoch: 2, retries: [failedTry, failedTry] },
+    ],
+    ["for another reason than before", { retries: [failedTry] }, { retries: [{ ...failedTry }] }],
+  ])("a run is not tried again %s (retry.md#tries)", (_what, was, more) => {
+    const first = ofRun.started({ retry: { on: ["exit"], max: 1 } });
+    const state = { ...first, record: { ...first.record, ...was } };
+    expect(brokenBy(allocationMachine, onto(state, more)()).rules).toContain("retry.md#tries");
+  });
 
   test("a dead task may live again in another round, and a run be deleted once it has ended", () => {
     expect(brokenBy(allocationMachine, onto(dead, { tasks: task({ round: 2 }) })()).rules).toEqual([]);
@@ -252,6 +275,41 @@ describe("the invariants of a pool (shell.md#assertions)", () => {
         const before = [ofPool.placed("a", "w1", { array }), ofPool.waiting("b", { array })];
         const state = ofPool.configured({}, before, [ofPool.workerRow("w1")]);
         const row = ofPool.placed("b", "w1", { array });
+        state.runs.set(runKey(row.submittedAt, row.run), row, T0);
+        return [state, state];
+      },
+    ],
+    [
+      "more runs hold a concurrency key than may",
+      "pool.md#concurrency-keys",
+      () => {
+        const concurrency = { key: "k", limit: 1, strategy: "queue" as const };
+        const before = [ofPool.placed("a", "w1", { concurrency }), ofPool.waiting("b", { concurrency })];
+        const state = ofPool.configured({}, before, [ofPool.workerRow("w1")]);
+        const row = ofPool.placed("b", "w1", { concurrency });
+        state.runs.set(runKey(row.submittedAt, row.run), row, T0);
+        return [state, state];
+      },
+    ],
+    [
+      "a run wants a place and awaits an array",
+      "pool.md#array-ends",
+      () => {
+        const state = ofPool.configured({}, [ofPool.waiting("a")]);
+        const row = ofPool.waiting("a", { awaitsArrays: [{ array: "n", on: "any" }] });
+        state.runs.set(runKey(row.submittedAt, row.run), row, T0);
+        return [state, state];
+      },
+    ],
+    [
+      "a run is placed whose array has failed",
+      "pool.md#fail-at",
+      () => {
+        const array = (index: number) => ({ array: { id: "n", index, size: 2, failAt: 1 } });
+        const end = { state: "complete", exitCode: 1, wants: "nothing", opened: 1, ended: 1 } as const;
+        const before = [{ ...ofPool.waiting("a", array(0)), ...end }, ofPool.waiting("b", array(1))];
+        const state = ofPool.configured({}, before, [ofPool.workerRow("w1")]);
+        const row = ofPool.placed("b", "w1", array(1));
         state.runs.set(runKey(row.submittedAt, row.run), row, T0);
         return [state, state];
       },

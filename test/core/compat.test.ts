@@ -36,6 +36,7 @@ describe("what a task asks of its agent beyond a command", () => {
     ["artifacts", [{ artifacts: [] }], 1],
     ["N9: the names of Nomad in its environment", [{ compat: "nomad" }], 1],
     ["a script of the fake driver", [{ fake: FAKE }], 1],
+    ["a payload (jobs.md#payload)", [{ payload: { path: "in", content: "" } }], 2],
     ["checks (health.md#old-hosts)", [COMMAND, { ...SPECIAL, checks: [] }], 2],
     ["the tasks of a group ask together", [SPECIAL, COMMAND, { fake: FAKE }], 1],
   ])("%s", (_what, tasks, protocol) => {

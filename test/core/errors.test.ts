@@ -52,6 +52,7 @@ describe("the command or the machinery is to blame, never both (api.md#blame)", 
     "image_denied",
     "task_failed",
     "check_failed",
+    "unsatisfiable",
   ];
 
   test.each(FAILURE_CODES)("%s", (code) => {

@@ -13,6 +13,7 @@ const short = (value: string): RunSpecInput => ({
   argv: ["serve"],
   env: { A: value },
   stdin: value,
+  payload: { path: "in", content: value },
   checks: checks(value),
 });
 const long = (value: string): RunSpecInput => ({
@@ -24,15 +25,21 @@ describe.each([
   ["a group", long, "/tasks/0"],
 ])("of %s", (_what, specOf, at) => {
   test("values of variables, input and headers are hidden, and their names are not", () => {
-    const status = { spec: RunSpec.parse(specOf("sesame")) } as RunStatus; // only its spec is read
+    const status = { spec: RunSpec.parse(specOf("sesame==")) } as RunStatus; // only its spec is read
     expect(withHiddenValues(status).spec).toEqual(RunSpec.parse(specOf(HIDDEN)));
   });
 
   test("a spec with a placeholder is refused, and each place is named", () => {
     const pointers = `${at}/checks/0/http/headers/Authorization`;
-    expect(() => refuseHidden(RunSpec.parse(specOf("sesame")), "")).not.toThrow();
+    expect(() => refuseHidden(RunSpec.parse(specOf("sesame==")), "")).not.toThrow();
     expect(fieldsOf(() => refuseHidden(RunSpec.parse(specOf(HIDDEN)), ""))).toContain(pointers);
   });
+});
+
+test("the content of a payload is named as well, and its path stays visible", () => {
+  const spec = RunSpec.parse(short(HIDDEN));
+  expect(fieldsOf(() => refuseHidden(spec, ""))).toContain("/payload/content");
+  expect(withHiddenValues({ spec } as RunStatus).spec.payload?.path).toBe("in"); // only its spec is read
 });
 
 function fieldsOf(act: () => void): string[] {

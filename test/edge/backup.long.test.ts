@@ -27,6 +27,9 @@ const OF_ML = {
   maxInstances: 0,
 };
 const IN_ML = { "drover-project": "ml" };
+/** A job of each night, and one that follows it, which comes before it in a list. */
+const NIGHTLY = { spec: { argv: ["true"] }, schedule: { cron: "30 2 * * *", zone: "UTC" } };
+const AFTER = { spec: { argv: ["true"], after: [{ job: "nightly" }] }, paused: true };
 const HOOK = { name: "ci", url: "https://ci.example.com/hook", labels: { team: "x" } };
 
 let [old, fresh]: Server[] = [];
@@ -61,6 +64,15 @@ beforeAll(async () => {
   await old.json(201, "PUT", "/v1/pools/own", POOL);
   await old.json(201, "PUT", "/v1/pools/needy", { ...NEEDY, maxInstances: 0 });
   await old.json(201, "POST", "/v1/webhooks", HOOK);
+  await old.json(201, "PUT", "/v1/jobs/nightly", NIGHTLY);
+  await old.json(201, "PUT", "/v1/jobs/after", AFTER);
+  await old.json(
+    201,
+    "PUT",
+    "/v1/jobs/nightly",
+    { ...NIGHTLY, spec: { argv: ["false"], pool: "theirs" } },
+    IN_ML,
+  );
   await old.json(201, "POST", "/v1/runs", { id: "kept", argv: ["true"] });
   await old.json(200, "GET", "/v1/runs/kept?wait=60s&state=done");
 });
@@ -73,7 +85,7 @@ describe("drover backup and drover restore (backup.md)", () => {
   test("a backup has what matters, is for its owner alone, and has no secret", async () => {
     const made = await as(old, ["backup", file]);
     expect(said(made)).toMatch(
-      /^0\n.* has: projects 1, tokens 2, trust rules 1, names of secrets 2, pools 4, webhooks 1, ended/,
+      /^0\n.* has: projects 1, tokens 2, trust rules 1, .* secrets 2, pools 4, jobs 3, webhooks 1, ended/,
     );
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const text = gunzipSync(readFileSync(file)).toString();
@@ -81,7 +93,7 @@ describe("drover backup and drover restore (backup.md)", () => {
       .trimEnd()
       .split("\n")
       .map((line): Json => JSON.parse(line));
-    expect(lines[0]).toMatchObject({ drover: "backup", format: 1, url: old?.url });
+    expect(lines[0]).toMatchObject({ drover: "backup", format: 2, url: old?.url });
     expect(lines.filter(({ kind }) => kind === "run").map(({ run }) => run.id)).toEqual(["kept"]);
     expect(lines.some(({ kind, entry }) => kind === "audit" && entry.action === "token.create")).toBe(true);
     for (const secret of ["a-secret-value", laptop, old?.token ?? "", "whsec_"]) {
@@ -102,6 +114,9 @@ describe("drover backup and drover restore (backup.md)", () => {
         "pool needy skipped",
         "pool own created",
         "pool theirs skipped",
+        "job nightly created",
+        "job after created",
+        "job ml/nightly skipped",
         "webhook ci created",
       ].sort(),
     );
@@ -117,6 +132,10 @@ describe("drover backup and drover restore (backup.md)", () => {
     );
     expect(restored.stderr).toMatch(/the webhook ci signs with another secret now.*whsec_/);
     expect(await namesAt(fresh)).toMatchObject({ pools: ["default", "own"], webhooks: ["ci"] });
+    expect(await fresh?.json(200, "GET", "/v1/jobs/after")).toMatchObject({
+      spec: AFTER.spec,
+      paused: { by: "admin" },
+    });
     const { stdout } = await as(fresh, ["pools", "--json"], laptop);
     expect(stdout.toString()).toContain('"own"');
     expect(await list(fresh, "/v1/trust-rules")).toMatchObject([{ name: "github", claims: RULE.claims }]);
@@ -133,8 +152,15 @@ describe("drover backup and drover restore (backup.md)", () => {
     expect(
       (await fresh?.call("GET", "/v1/caller", undefined, { authorization: `Bearer ${laptop}` }))?.status,
     ).toBe(401);
+    expect(outcomes.filter((one) => one.startsWith("job"))).toEqual([
+      "job nightly skipped",
+      "job after kept",
+      "job ml/nightly skipped",
+    ]);
     const forced = await as(fresh, ["restore", file, "--json", "--overwrite"]);
     expect(results(forced)).toContain(`pool ${differing} changed`);
+    expect(results(forced)).toContain("job nightly changed");
+    expect(await fresh?.json(200, "GET", "/v1/jobs/nightly")).toMatchObject({ version: 1, paused: null });
     expect((await fresh?.json(200, "GET", "/v1/pools/own"))?.config.tags).toEqual(POOL.tags);
   });
 
@@ -142,6 +168,7 @@ describe("drover backup and drover restore (backup.md)", () => {
   async function changeThere() {
     await fresh?.json(200, "PUT", "/v1/secrets/cloud", { value: "another", use: "provider" });
     await fresh?.json(200, "PUT", "/v1/pools/own", { ...POOL, tags: { team: "another" } });
+    await fresh?.json(200, "POST", "/v1/jobs/nightly/pause");
     const { id } = (await list(fresh, "/v1/tokens")).find(({ name }) => name === "laptop");
     await fresh?.json(200, "DELETE", `/v1/tokens/${id}`);
     return { revoked: "laptop", differing: "own" };
@@ -150,7 +177,8 @@ describe("drover backup and drover restore (backup.md)", () => {
   test("a pool of a project gets the secret of that project, and never one of `default`", async () => {
     expect((await list(fresh, "/v1/pools")).map(({ name }) => name)).not.toContain("theirs");
     await fresh?.json(200, "PUT", "/v1/secrets/cloud", { value: "a third", use: "provider" }, IN_ML);
-    expect(results(await as(fresh, ["restore", file, "--json"]))).toContain("pool theirs created");
+    const outcomes = results(await as(fresh, ["restore", file, "--json"]));
+    expect(outcomes).toEqual(expect.arrayContaining(["pool theirs created", "job ml/nightly created"]));
     const { poolSecrets } = (await fresh?.json(200, "GET", "/v1/backup")) ?? {};
     expect(poolSecrets.toSorted((a: Json, b: Json) => (a.pool < b.pool ? -1 : 1))).toEqual([
       { pool: "needy", secret: "cloud", project: "default" },
@@ -213,7 +241,7 @@ describe("a file that is no backup changes nothing (backup.md#archive)", () => {
     ["with something behind its end", () => zipped([...whole(), "{}"]), "something follows its last line"],
     [
       "of a newer format",
-      () => zipped(whole().map((line) => line.replace('"format":1', '"format":2'))),
+      () => zipped(whole().map((line) => line.replace('"format":2', '"format":3'))),
       "a newer version of Drover wrote it",
     ],
     ["that is empty", () => Buffer.alloc(0), "its end is missing"],

@@ -159,6 +159,14 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   project_exists: () => ask("POST", "/v1/projects", { name: "default" }),
   project_in_use: () => ask("DELETE", "/v1/projects/default"),
   no_console: async () => ask("GET", `/v1/workers/${(await enrolled()).worker}/console`),
+  job_in_use: async () => {
+    await server.json(201, "PUT", "/v1/jobs/first", { spec: { argv, pool: "own" } });
+    await server.json(201, "PUT", "/v1/jobs/second", {
+      spec: { argv, pool: "own", after: [{ job: "first" }] },
+    });
+    return ask("DELETE", "/v1/jobs/first");
+  },
+  unknown_job: () => ask("GET", "/v1/jobs/nobody"),
   unknown_webhook: () => ask("GET", "/v1/webhooks/nobody"),
   unknown_delivery: async () => {
     await server.json(201, "POST", "/v1/webhooks", { name: "empty", url: RECEIVER });
@@ -190,6 +198,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     return answer;
   },
   terminal: async () => post(`/v1/runs/${await ended()}/restart`),
+  not_parked: async () => ask("POST", `/v1/runs/${await running()}/redrive`),
   not_terminal: async () => ask("DELETE", `/v1/runs/${await running()}`),
   stale_index: async () =>
     ask("PATCH", `/v1/runs/${await running()}`, { specIndex: 99, spec: { argv, pool: "own" } }),
@@ -224,6 +233,16 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     const projects = { default: { maxStoredBytes: 0 } };
     await server.json(201, "PUT", "/v1/pools/full", { ...OWN_POOL, projects });
     return run({ pool: "full" });
+  },
+  concurrency_held: async () => {
+    const concurrency = { key: "codes", strategy: "cancel-new" };
+    await run({ concurrency });
+    return run({ concurrency });
+  },
+  concurrency_full: async () => {
+    const concurrency = { key: "more codes", queueMax: 0 };
+    await run({ concurrency });
+    return run({ concurrency });
   },
   expired_run: async () => {
     const id = await ended();
@@ -346,7 +365,11 @@ const FAILURES: Record<FailureCode, (() => Promise<Json>) | Excuse> = {
     const id = await submitted({ pool: "nowhere", queueTimeout: "50ms" });
     return server.json(200, "GET", `/v1/runs/${id}?wait=30s`);
   },
-  predecessor_failed: async () => {
+  unsatisfiable: {
+    not: "it takes a pool whose types shrink between two tries",
+    but: "test/core/allocation/retry.test.ts",
+  },
+  dependency_failed: async () => {
     const first = await submitted({ pool: "nowhere", queueTimeout: "50ms" });
     const id = await submitted({ after: [first] });
     return server.json(200, "GET", `/v1/runs/${id}?wait=30s`);

@@ -65,6 +65,11 @@ describe("a fault of the platform is 503, temporary, with Retry-After (platform.
     Object.assign(new Error("reset"), { durableObjectReset: true }),
     Object.assign(new Error("gone"), { retryable: true }),
     new Error("Network connection lost."),
+    new Error("Durable Object's isolate exceeded its memory limit and was reset."),
+    new Error("Durable Object storage operation exceeded timeout which caused object to be reset."),
+    new Error(
+      "Internal error while starting up Durable Object storage caused object to be reset; reference = x",
+    ),
     new Error("internal error; reference = 47fgujl7otmsr65gpiit8p8g"),
     ...[10_001, 10_043, 10_058].map((code) => new Error(`put: We encountered an internal error. (${code})`)),
   ];

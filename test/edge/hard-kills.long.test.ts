@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
 import { listProcs, lives, type Proc, readProc } from "../../posix/proc.ts";
+import { isIdleShim } from "../agent/support/bench.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, livingOf, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
@@ -155,7 +156,9 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
     expect(status.tasks[0].attempts[0]).toMatchObject({ state: "exited", exit: one.exit });
     expect(livingOf(up, id)).toEqual([]);
     expect(last !== undefined && lives(last)).toBe(false);
-    expect(listProcs().filter(({ session, ended }) => !ended && sessions.has(session))).toEqual([]);
+    expect(
+      listProcs().filter((proc) => !proc.ended && sessions.has(proc.session) && !isIdleShim(proc.pid)),
+    ).toEqual([]);
     expect(groups.filter((path) => existsSync(path))).toEqual([]);
     if (one.abortAt !== undefined) {
       const { items } = await up.json(200, "GET", `/v1/runs/${id}/events`);

@@ -95,6 +95,7 @@ describe("a thing of another project (projects.md#callers)", () => {
     webhook: (project) => `${project}-hook`,
     secret: (project) => `${project}-key`,
     trust: (project) => `${project}-rule`,
+    job: (project) => `${project}-job`,
   };
   const RULE = {
     issuer: "https://ci.example.com",
@@ -105,13 +106,14 @@ describe("a thing of another project (projects.md#callers)", () => {
 
   /** What `project` has, by kind. */
   const thingsOf = async (who: ReturnType<typeof as>, project: string) => {
-    const named = { run: "", pool: "", worker: "", webhook: "", secret: "", trust: "" };
+    const named = { run: "", pool: "", worker: "", webhook: "", secret: "", trust: "", job: "" };
     for (const kind of Object.keys(named) as (keyof typeof named)[]) named[kind] = NAMES[kind](project);
     edge.workers.set(named.worker, { ...workerOf(named.worker, "both"), runs: [], lastRun: null });
     edge.owners.set(named.worker, project);
     await who.json(201, "POST", "/v1/webhooks", { name: named.webhook, url: "https://ci.example.com/h" });
     await who.json(200, "PUT", `/v1/secrets/${named.secret}`, { value: "correct-horse" });
     await who.json(201, "PUT", `/v1/trust-rules/${named.trust}`, RULE);
+    await who.json(201, "PUT", `/v1/jobs/${named.job}`, { spec: { argv: ["true"], pool: "both" } });
     const { token } = await who.json(201, "POST", "/v1/tokens", {
       name: `${project}-browser`,
       preset: "viewer",

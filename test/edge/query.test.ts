@@ -157,6 +157,30 @@ describe("a query by ids (api.md#query)", () => {
     expect(items).toMatchObject([{ id: "lagging", state: "complete", exitCode: 3 }]);
   });
 
+  // All rows of the pool say `running`. The first `ended` runs have ended meanwhile.
+  test.each([
+    ["none has ended: a few are asked", 0, "done&all=1", 32, { holds: false, open: 100 }, 0],
+    ["some have ended: until one has not", 40, "done&all=1", 64, { holds: false, open: 60 }, 40],
+    ["all have ended: each is asked", 100, "done&all=1", 100, { holds: true, open: 0 }, 100],
+    ["the first match is wanted: each is asked", 40, "done", 100, undefined, 40],
+    ["not every end matches: each is asked", 40, "failed&all=1", 100, { possible: false }, 0],
+    ["one that is not selected decides nothing", 40, "done&all=1&label=set:b", 64, { open: 30 }, 20],
+  ])("5: of a hundred runs that the pool calls running, %s", async (...row) => {
+    const [, ended, wanted, asked, all, items] = row;
+    const edge = createEdge();
+    const ids = Array.from({ length: 100 }, (_one, n) => `r${n}`);
+    for (const [n, id] of ids.entries()) {
+      const isOther = n % 2 === 0 && wanted.includes("label");
+      const run = edge.addRun(id, { state: "running", labels: { set: isOther ? "a" : "b" } });
+      if (n < ended && !isOther) run.status = changed(run.status, { state: "complete", exitCode: 0 });
+    }
+    const named = ids.map((id) => `id=${id}`).join("&");
+    const answer = await edge.json(200, "GET", `/v1/runs?${named}&state=${wanted}`);
+    expect(edge.calls.filter((call) => call.endsWith(" summary"))).toHaveLength(asked);
+    if (all !== undefined) expect(answer.all).toMatchObject(all);
+    expect(answer.items).toHaveLength(items);
+  });
+
   test("more ids than a call to a pool takes are all found", async () => {
     const edge = createEdge();
     const runs = Array.from({ length: 2_500 }, (_, index) => `r${index}`);

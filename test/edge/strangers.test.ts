@@ -107,8 +107,10 @@ describe("W2: every header of an answer that a client may read is declared", () 
   ])("%s, %s: %j", (id, status, names) => {
     const { headers = {} } = operationOf(id).responses[status];
     expect(Object.keys(headers)).toEqual(expect.arrayContaining(names));
-    for (const header of Object.values<Json>(headers)) {
-      expect(header).toMatchObject({ description: expect.stringMatching(/\S/), schema: expect.anything() });
+    for (const [name, header] of Object.entries<Json>(headers)) {
+      expect(header).toEqual({ $ref: `#/components/headers/${name}` });
+      const described = { description: expect.stringMatching(/\S/), schema: expect.anything() };
+      expect(document.components.headers[name]).toMatchObject(described);
     }
   });
 });

@@ -91,17 +91,18 @@ describe("a run that follows others (api.md#after)", () => {
 
   test.each([
     ["is unknown", "/after/1", { argv, after: ["a", "nobody"] }],
+    ["is unknown, and is to fail", "/after/0", { argv, after: [{ run: "nobody", on: "failure" }] }],
     [
-      "is submitted with it",
+      "is of a submission that has no such run",
       "/runs/1/after/0",
       {
         runs: [
           { argv, id: "x" },
-          { argv, after: ["x"] },
+          { argv, after: ["y"] },
         ],
       },
     ],
-    ["is itself", "/after/0", { argv, id: "x", after: ["x"] }],
+    ["is an array that does not exist", "/after/0", { argv, after: [{ array: "nobody" }] }],
   ])("is refused, and nothing is stored, if one of them %s", async (_what, pointer, body) => {
     const edge = createEdge();
     edge.addRun("a");
@@ -109,6 +110,86 @@ describe("a run that follows others (api.md#after)", () => {
     expect(problem).toMatchObject({ code: "unknown_run", errors: [{ pointer }] });
     expect(problem.detail).toContain("submit it first");
     expect(edge.runs.size).toBe(1);
+  });
+
+  test("may follow runs and arrays of its own submission, which are stored before it", async () => {
+    const edge = createEdge();
+    const part = (index: number) => ({ argv, id: `p-${index}`, array: { id: "p", index, size: 2 } });
+    const runs = [
+      { argv, id: "clean", after: [{ run: "join", on: "any" }] },
+      { argv, id: "join", after: [{ array: "p" }] },
+      part(0),
+      part(1),
+    ];
+    const { items } = await edge.json(201, "POST", "/v1/runs", { runs });
+    expect(items.map((run: Json) => run.id)).toEqual(["clean", "join", "p-0", "p-1"]);
+    expect([...edge.runs.keys()]).toEqual(["p-0", "p-1", "join", "clean"]);
+    expect(
+      (await edge.json(201, "POST", "/v1/runs", { argv, after: [{ array: "p", on: "any" }] })).spec,
+    ).toEqual(expect.objectContaining({ after: [{ array: "p", on: "any" }] }));
+  });
+
+  test("is refused while its array has not all its runs, and says how many there are", async () => {
+    const edge = createEdge();
+    const runs = [0, 1].map((index) => ({ argv, id: `p-${index}`, array: { id: "p", index, size: 3 } }));
+    await edge.json(201, "POST", "/v1/runs", { runs });
+    const problem = await edge.json(404, "POST", "/v1/runs", { argv, after: [{ array: "p" }] });
+    expect(problem).toMatchObject({ code: "unknown_run", errors: [{ pointer: "/after/0" }], runs: [] });
+    expect(problem.detail).toContain('array "p", of which pool "default" has 2 of 3 runs');
+    const last = { argv, id: "p-2", array: { id: "p", index: 2, size: 3 } };
+    await edge.json(201, "POST", "/v1/runs", { runs: [{ argv, id: "join", after: [{ array: "p" }] }, last] });
+  });
+
+  test("is not stored if what it follows in its submission could not be", async () => {
+    const edge = createEdge();
+    edge.addRun("b", { spec: { argv: ["other"] } } as never);
+    const runs = [
+      { argv, id: "c", after: ["b"] },
+      { argv, id: "a" },
+      { argv, id: "b" },
+    ];
+    const problem = await edge.json(409, "POST", "/v1/runs", { runs });
+    expect(problem).toMatchObject({ code: "run_exists", stored: ["a"] });
+    expect([...edge.runs.keys()]).toEqual(["b", "a"]);
+  });
+
+  test.each<[string, string, object, string]>([
+    ["itself", "/after", { argv, id: "x", after: ["x"] }, "x after x"],
+    [
+      "what follows it",
+      "/runs/1/after",
+      {
+        runs: [
+          { argv, id: "z", after: ["x"] },
+          { argv, id: "x", after: ["y"] },
+          { argv, id: "y", after: [{ run: "x", on: "any" }] },
+        ],
+      },
+      "x after y after x",
+    ],
+    [
+      "its own array",
+      "/runs/0/after",
+      { runs: [{ argv, id: "p-0", array: { id: "p", index: 0, size: 1 }, after: [{ array: "p" }] }] },
+      "p-0 after array p after p-0",
+    ],
+  ])("is refused if it follows %s, and the circle is spelled out", async (_what, pointer, body, circle) => {
+    const edge = createEdge();
+    const problem = await edge.json(400, "POST", "/v1/runs", body);
+    expect(problem).toMatchObject({ code: "invalid_request", errors: [{ pointer }] });
+    expect(problem.detail).toContain(`in a circle: ${circle};`);
+    expect(edge.runs.size).toBe(0);
+  });
+
+  test("comes behind the first run of a submission with a key, which stands for the key", async () => {
+    const edge = createEdge();
+    const part = { argv, array: { id: "p", index: 0, size: 1 } };
+    const join = { argv, after: [{ array: "p" }] };
+    const key = { "idempotency-key": "k" };
+    const problem = await edge.json(400, "POST", "/v1/runs", { runs: [join, part] }, key);
+    expect(problem.detail).toContain("put that before it");
+    await edge.json(201, "POST", "/v1/runs", { runs: [part, join] }, key);
+    await edge.json(200, "POST", "/v1/runs", { runs: [part, join] }, key);
   });
 
   test("is found again by its id when they have been deleted", async () => {

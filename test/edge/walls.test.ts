@@ -44,6 +44,8 @@ describe("a thing beyond a token's limits (access.md#limits)", () => {
     "pools:read",
     "pools:write",
     "workers:write",
+    "jobs:write",
+    "jobs:trigger",
     "enroll",
     "metrics:read",
     "audit:read",
@@ -57,8 +59,22 @@ describe("a thing beyond a token's limits (access.md#limits)", () => {
     webhook: "their-hook",
     secret: "their-key",
     trust: "their-rule",
+    job: "private-job",
   };
-  const OWN: Partial<Record<Kind, string>> = { run: "mine", pool: "default", worker: "w-default" };
+  const OWN: Partial<Record<Kind, string>> = {
+    run: "mine",
+    pool: "default",
+    worker: "w-default",
+    job: "own-job",
+  };
+  const jobIn = (pool: string) => ({
+    spec: { argv: ["true"], pool },
+    schedule: { cron: "0 2 * * *", zone: "UTC" },
+  });
+  beforeEach(async () => {
+    await edge.json(201, "PUT", "/v1/jobs/private-job", jobIn("private"));
+    await edge.json(201, "PUT", "/v1/jobs/own-job", jobIn("default"));
+  });
 
   test("every operation is in the table of what is asked about a thing of others", async () => {
     expect(await faultsOfTable(edge)).toEqual([]);
@@ -78,7 +94,8 @@ describe("a thing beyond a token's limits (access.md#limits)", () => {
       const expected = has && !namesSecret ? call.expected : "missing_scope";
       const hidden = kind === "run" && caller === mine ? OTHERS : [theirs];
       for (const one of hidden) await expectNobody(edge, caller, call, { theirs: one, expected });
-      const own = OWN[kind];
+      // No job is within a limit to labels: its parameters may change them.
+      const own = kind === "job" && caller === mine ? undefined : OWN[kind];
       if (expected !== call.expected || own === undefined || typeof expected === "number") continue;
       if (operation === "deleteRun") edge.addRun(own, { labels: MINE, state: "complete" });
       const answer = await caller.send(call.method, call.path(own), call.body?.(own));
@@ -99,6 +116,65 @@ describe("a thing beyond a token's limits (access.md#limits)", () => {
       expect([path, answer.status]).toEqual([path, has ? 200 : 403]);
       expect(await answer.text()).not.toMatch(hidden);
     }
+  });
+});
+
+describe("a job beyond a token's limits (access.md#limits)", () => {
+  const jobIn = (pool: string, priority = 50) => ({ spec: { argv: ["true"], pool, priority } });
+  const author = (limits: object) => as(edge, makeToken(edge, ["jobs:write", "jobs:trigger"], limits));
+
+  test("keeps its name: a put of another one says that it is taken, and replaces nothing", async () => {
+    await edge.json(201, "PUT", "/v1/jobs/nightly", jobIn("private"));
+    const caller = author({ pools: ["default"] });
+    const problem = await caller.json(403, "PUT", "/v1/jobs/nightly", jobIn("default"));
+    expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/name" }] });
+    expect(await edge.json(200, "GET", "/v1/jobs/nightly")).toMatchObject({ pool: "private", version: 1 });
+    await caller.json(201, "PUT", "/v1/jobs/weekly", jobIn("default"));
+    await caller.json(200, "PUT", "/v1/jobs/weekly", jobIn("default"));
+  });
+
+  test("asks for no pool that is hidden: for it there is none", async () => {
+    const problem = await author({ pools: ["default"] }).json(
+      404,
+      "PUT",
+      "/v1/jobs/weekly",
+      jobIn("private"),
+    );
+    expect(problem).toMatchObject({ code: "unknown_pool" });
+  });
+
+  test("runs with no priority beyond them, whether it is the job's or asked for", async () => {
+    await edge.json(201, "PUT", "/v1/jobs/urgent", jobIn("default", 80));
+    const caller = author({ maxPriority: 50 });
+    for (const body of [{}, { priority: 51 }]) {
+      const problem = await caller.json(403, "POST", "/v1/jobs/urgent/trigger", body);
+      expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/priority" }] });
+    }
+    await caller.json(201, "POST", "/v1/jobs/urgent/trigger", { priority: 50 });
+  });
+
+  test("with a key that is taken tells no values to whoever may not read them (access.md#ids)", async () => {
+    const job = {
+      spec: { argv: ["true"], env: { TARGET: "${param.target}" } },
+      params: { target: { type: "string" } },
+    };
+    await edge.json(201, "PUT", "/v1/jobs/deploy", job);
+    const asked = (target: string) => ({ params: { target }, key: "first" });
+    await edge.json(201, "POST", "/v1/jobs/deploy/trigger", asked("hidden"));
+    const problem = await author({}).json(409, "POST", "/v1/jobs/deploy/trigger", asked("other"));
+    expect(problem).toMatchObject({ code: "run_exists", detail: expect.stringContaining("of this key") });
+    expect(JSON.stringify(problem)).not.toMatch(/hidden|TARGET/);
+  });
+
+  test("has no parked run of too high a priority run again", async () => {
+    await edge.json(201, "PUT", "/v1/jobs/urgent", jobIn("default", 80));
+    const { spec } = await edge.json(201, "POST", "/v1/jobs/urgent/trigger", { key: "first" });
+    const parked = { since: "2026-11-21T08:30:00.000Z", reason: "ended with exit code 2" };
+    edge.addRun("old", { labels: spec.labels, spec, state: "failed", parked });
+    const redrive = (limits: object) =>
+      author(limits).json(200, "POST", "/v1/jobs/urgent/redrive", { runs: ["old"] });
+    expect((await redrive({ maxPriority: 50 })).failed).toMatchObject([{ id: "old", code: "beyond_limits" }]);
+    expect((await redrive({ maxPriority: 80 })).items).toMatchObject([{ run: "old", created: true }]);
   });
 });
 
@@ -209,12 +285,34 @@ describe("what a limited token submits (access.md#limits)", () => {
     expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/replace" }] });
   });
 
+  test("has no key that hidden runs may hold (pool.md#concurrency-keys)", async () => {
+    const body = { argv: ["true"], concurrency: { key: "deploy" } };
+    const problem = await mine.json(403, "POST", "/v1/runs", body);
+    expect(problem).toMatchObject({ code: "beyond_limits", errors: [{ pointer: "/concurrency" }] });
+  });
+
   test("follows no hidden run: for it there is none (api.md#after)", async () => {
     const hidden = newRunId();
     await edge.json(201, "POST", "/v1/runs", { id: hidden, argv: ["true"] });
     const problem = await mine.json(404, "POST", "/v1/runs", { argv: ["true"], after: [hidden] });
     expect(problem).toMatchObject({ code: "unknown_run", errors: [{ pointer: "/after/0" }] });
     await mine.json(201, "POST", "/v1/runs", { argv: ["true"], after: ["mine"] });
+  });
+
+  test("follows no array of hidden runs: for it there is none (api.md#after)", async () => {
+    const id = newRunId();
+    const array = { id, index: 0, size: 1 };
+    await edge.json(201, "POST", "/v1/runs", { argv: ["true"], array });
+    const after = [{ array: id, on: "any" }];
+    const problem = await mine.json(404, "POST", "/v1/runs", { argv: ["true"], after });
+    expect(problem).toMatchObject({ code: "unknown_run", errors: [{ pointer: "/after/0" }] });
+    expect(problem.detail).toContain("has no run");
+    const own = { id: newRunId(), index: 0, size: 1 };
+    const runs = [
+      { argv: ["true"], array: own },
+      { argv: ["true"], after: [{ array: own.id }] },
+    ];
+    await mine.json(201, "POST", "/v1/runs", { runs });
   });
 
   test("with the id of a hidden run tells nothing of that run (access.md#ids)", async () => {

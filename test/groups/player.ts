@@ -1,6 +1,6 @@
 // Plays groups on a `drover up` with real agents, side by side, and looks at how they end.
 import { expect, test } from "vitest";
-import { environmentOf } from "../../posix/proc.ts";
+import { environmentOf, type Proc } from "../../posix/proc.ts";
 import { killIfThere, livingOf, type RunningDrover } from "../edge/support/drover.ts";
 import type { Json } from "../edge/support/edge.ts";
 import { agentsOf } from "../edge/support/peaks.ts";
@@ -46,9 +46,10 @@ function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[
 /** The agents are killed, and with them the supervisors and processes of these tasks, in this order. */
 function killAgents(up: RunningDrover, id: string, tasks: string[]): void {
   const marks = tasks.map((name) => `DROVER_ATTEMPT_ID=${id}/${name}/1.1`);
-  const pids = livingOf(up, id).map(({ pid }) => pid);
-  const theirs = pids.filter((pid) => marks.some((mark) => environmentOf(pid).includes(mark)));
-  for (const pid of [...agentsOf(up.stateDir), ...theirs.sort((a, b) => a - b)]) killIfThere(pid);
+  const isMarked = ({ pid }: Proc) => marks.some((mark) => environmentOf(pid).includes(mark));
+  const theirs = livingOf(up, id).filter(isMarked);
+  const pids = [...new Set(theirs.flatMap(({ pid, ppid }) => [ppid, pid]))].sort((a, b) => a - b);
+  for (const pid of [...agentsOf(up.stateDir), ...pids.filter((pid) => pid > 1)]) killIfThere(pid);
 }
 
 /** Plays scenarios side by side, but alone those that kill the agents of all others. */

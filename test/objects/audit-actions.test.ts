@@ -107,13 +107,18 @@ async function runningOn(more: object = {}): Promise<{ id: string; host: TestHos
 }
 
 /** A run that has failed, and that its machine keeps. */
-async function kept(): Promise<string> {
-  const { id, host } = await runningOn({ keep: "1h" });
+const kept = () => failed({ keep: "1h" }, "kept");
+
+/** A run that has failed for good, and waits for somebody. */
+const parked = () => failed({ retry: { on: ["oom"], park: true } }, "parked");
+
+async function failed(more: object, field: "kept" | "parked"): Promise<string> {
+  const { id, host } = await runningOn(more);
   const exit = { code: 3, signal: null, oomKilled: false, message: "" };
   host.attempts = [{ id: `${id}/main/1.1`, state: "exited", startedAgoMs: 5, exit }];
   await host.report();
   await eventually(async () =>
-    (await admin.json(200, "GET", `/v1/runs/${id}`)).kept === undefined ? undefined : true,
+    (await admin.json(200, "GET", `/v1/runs/${id}`))[field] === undefined ? undefined : true,
   );
   return id;
 }
@@ -161,6 +166,16 @@ const toWebhook =
     return { answer, expected: { target: { kind: "webhook", id, name: "hook" }, ...more } };
   };
 
+/** What a request does to the job `nightly`. `before`: what is done to it first. */
+const toJob =
+  (method: string, rest: string, body?: object, before?: string): Cause =>
+  async () => {
+    await ml.json(201, "PUT", "/v1/jobs/nightly", { spec: { argv: ["true"] } });
+    if (before !== undefined) await admin.json(200, "POST", `/v1/jobs/nightly/${before}`, {});
+    const answer = await ml.send(method, `/v1/jobs/nightly${rest}`, body);
+    return { answer, expected: { target: { kind: "job", id: "nightly" }, pool: "default" } };
+  };
+
 /** What a request does to a project, which belongs to the operator. */
 const toProject =
   (method: string, path: string, body?: object): Cause =>
@@ -180,6 +195,7 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
   "run.abort": toRun("POST", "/abort", { reason: "enough" }, { reason: "enough" }),
   "run.restart": toRun("POST", "/restart", { task: "main" }, { reason: "task main" }, running),
   "run.release": toRun("POST", "/release", undefined, { reason: /has released it$/ }, kept),
+  "run.redrive": toRun("POST", "/redrive", undefined, { reason: /^as ml\.k-/ }, parked),
   "run.tunnel": async () => {
     const id = await running();
     const answer = await ml.send("GET", `/v1/runs/${id}/tunnels/t-audit-1?kind=exec`, undefined, {
@@ -332,6 +348,18 @@ const CAUSES: Record<Exclude<Action, "log.gap">, Cause> = {
   "webhook.enable": toWebhook("POST", "/enable", {}, {}, "disable"),
   "webhook.disable": toWebhook("POST", "/disable"),
   "webhook.replay": toWebhook("POST", "/replay", { since: new Date(0).toISOString() }),
+  "job.put": async () => {
+    const answer = await ml.send("PUT", "/v1/jobs/nightly", { spec: { argv: ["true"] } });
+    const expected = {
+      target: { kind: "job", id: "nightly" },
+      pool: "default",
+      reason: "version 1",
+    } as const;
+    return { answer, expected };
+  },
+  "job.pause": toJob("POST", "/pause"),
+  "job.resume": toJob("POST", "/resume", {}, "pause"),
+  "job.delete": toJob("DELETE", ""),
   "request.denied": async () => {
     const { token } = await newToken("reader");
     const answer = await edge.as(token, FROM).send("GET", "/v1/pools/default");

@@ -58,8 +58,8 @@ describe("orders", () => {
   test("omit what is over when its allocation has said so", async () => {
     const { host, socket } = await connected();
     await submit("short");
-    await socket.orders(({ attempts }) => attempts.length > 0);
-    const { revision } = await socket.report(host, {
+    const { revision } = await socket.orders(({ attempts }) => attempts.length > 0);
+    await socket.report(host, {
       full: false,
       attempts: [{ id: "short/main/1.1", state: "exited", exit: EXIT }],
     });

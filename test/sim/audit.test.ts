@@ -7,7 +7,7 @@ import { DEFAULTS, simulate } from "./simulation.ts";
 const STEPS = 2_000;
 /** Seeds whose stories break an invariant of machines with these bugs. */
 const FAILING = [
-  { bug: "trusting one listing", seed: 1 },
+  { bug: "trusting one listing", seed: 6 },
   { bug: "no epoch check", seed: 1 },
   { bug: "machines of everybody", seed: 1 },
 ];
@@ -15,7 +15,7 @@ const FAILING = [
 afterEach(() => void vi.restoreAllMocks());
 
 describe("an audit that looks only at what has changed (shell.md#what-the-simulator-holds)", () => {
-  test("overlooks nothing that a look at everything finds", { timeout: 300_000 }, async () => {
+  test("overlooks nothing that a look at everything finds", { timeout: 1_800_000 }, async () => {
     for (let seed = 1; seed <= sized(6, 200); seed += 1) {
       const { violation } = await simulate({ ...DEFAULTS, seed, steps: STEPS, looksAtAll: true });
       expect(violation?.message, `seed ${seed}`).toBeUndefined();

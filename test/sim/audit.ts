@@ -3,15 +3,19 @@ import { isOpen, type RunRow, type WorkerRow } from "../../src/core/pool/record.
 import type { Group } from "../../src/core/spec.ts";
 import type { WorkerRecord } from "../../src/core/worker/state.ts";
 import type { LeftBehind } from "../../src/schema/pool.ts";
+import { parseAttemptId } from "../../src/shared/attempt-id.ts";
 import type { Cloud, Life } from "./cloud.ts";
 import { MOST_DRIFT, MOST_OFF_MS } from "./faults.ts";
+import { FollowAudit } from "./follow-audit.ts";
 import { Force, unnamed } from "./force.ts";
 import type { Host } from "./host.ts";
+import { KeyAudit } from "./keys.ts";
 import { MachineAudit } from "./machine-audit.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
 import type { Process } from "./player.ts";
 import { Pleas } from "./pleas.ts";
 import { EventReceiver } from "./receiver.ts";
+import { RetryAudit } from "./retry-audit.ts";
 import { RETENTION_MS } from "./workload.ts";
 import type { World } from "./world.ts";
 
@@ -47,10 +51,10 @@ export class Audit implements ObjectsAudit {
   /** What was submitted, by run. */
   readonly groups = new Map<string, Group>();
   readonly sticky = new Set<string>();
-  /** By run: those after which it starts. */
-  readonly follows = new Map<string, readonly string[]>();
+  readonly following: FollowAudit;
   /** By run: the key under which it replaces others. */
   readonly keys = new Map<string, string>();
+  readonly concurrency: KeyAudit;
   /** Whether runs may be placed on a host that lies. */
   liarHasRoom = false;
   /** Runs that were placed on a host that lies: what it says of them counts. */
@@ -60,6 +64,7 @@ export class Audit implements ObjectsAudit {
   /** By worker: the project whose run was there first. */
   readonly #owners = new Map<string, string>();
   #machines: MachineAudit | undefined;
+  readonly #retries: RetryAudit;
   readonly #looksAtAll: boolean;
   submitted = 0;
   retentionMs = RETENTION_MS;
@@ -70,7 +75,10 @@ export class Audit implements ObjectsAudit {
   constructor(world: World, seed: number, looksAtAll = false) {
     this.#world = world;
     this.#looksAtAll = looksAtAll;
+    this.#retries = new RetryAudit(world);
     this.events = new EventReceiver(world, seed);
+    this.concurrency = new KeyAudit(world);
+    this.following = new FollowAudit(world, this.ended, () => this.#runRows());
     this.pleas = new Pleas(world, this.ended, () => [...this.#started.values()].flat());
   }
 
@@ -96,6 +104,7 @@ export class Audit implements ObjectsAudit {
     if ("forgotten" in after) {
       const until = (before?.outcome?.at ?? 0) + this.retentionMs;
       const early = before !== null && after.forgotten < until - 2 * MOST_OFF_MS;
+      this.following.forgotten.add(name);
       if (early) world.violated(`1: ${name} is forgotten before its retention is over`, name);
       return;
     }
@@ -109,6 +118,7 @@ export class Audit implements ObjectsAudit {
       world.violated(`R2: ${name} has had ${after.endedEpoch} epochs: it is placed in circles`, name);
     }
     this.pleas.stored(after);
+    this.#retries.stored(name, after);
     this.#stored.set(name, after);
     if (before?.ended) this.#staysEnded(name, before, after);
     else if (after.ended) this.#endsWell(name, after);
@@ -138,12 +148,15 @@ export class Audit implements ObjectsAudit {
     const world = this.#world;
     const { outcome } = record;
     this.ended.set(name, record);
+    this.concurrency.ended(name, record);
     world.tell(name, `ends: ${outcome?.state} ${outcome?.exitCode ?? outcome?.failure?.code ?? ""}`);
-    const row = this.#runRows().find((one) => one.run === name);
+    // The pool may have the row of an earlier submission too, of which it has closed the epoch.
+    const row = this.#runRows().find((one) => one.run === name && isOpen(one));
     if (row !== undefined && row.opened > lastEpochOf(record)) {
       world.violated(`R3: ${name} ends while epoch ${row.opened} is open in the pool`, name);
     }
     if (!this.onLiar.has(name)) this.#endsInTime(name, record);
+    this.following.ended(name, record);
     this.#liesInOrder(name, record);
     const alive = this.#of(name).find((process) => process.alive);
     if (alive !== undefined)
@@ -170,6 +183,8 @@ export class Audit implements ObjectsAudit {
     if (outcome?.state !== "timedout" || this.groups.get(name)?.tasks.length !== 1) return;
     const last = tasks[0]?.attempts.at(-1);
     if (last?.epoch !== lastEpochOf(record) || last.state !== "exited" || last.exit?.code !== 0) return;
+    // A user has had it started again, and of that nothing was heard.
+    if (parseAttemptId(last.id)?.n !== tasks[0]?.n) return;
     // Without its result it has failed: it was to be placed again when its time was over.
     if (last.outputs !== undefined && "error" in last.outputs) return;
     const inTime = [...this.hosts.values()].some((host) => host.endedInTime(last.id));
@@ -211,12 +226,14 @@ export class Audit implements ObjectsAudit {
       this.#world.violated(text, process.run, process.worker, other.worker);
     }
     this.#isAlone(process);
-    this.#isAfter(process);
+    this.concurrency.started(process, this.#machines?.alive() ?? []);
+    this.following.started(process);
     this.#isNotEarly(process);
     this.#isAmongItsOwn(process);
     this.#mayBeHere(process, others);
     this.#mayStart(process, others);
     this.#findsItsData(process, others);
+    this.#retries.started(process, others, this.#stored.get(process.run));
   }
 
   died(process: Process): void {
@@ -234,24 +251,15 @@ export class Audit implements ObjectsAudit {
     }
   }
 
-  /** Nothing of a run starts before all that it follows have ended well. */
-  #isAfter({ id, run, worker }: Process): void {
-    const early = this.follows.get(run)?.find((one) => {
-      const { state, exitCode, signal } = this.ended.get(one)?.outcome ?? {};
-      return state !== "complete" || (exitCode ?? 0) !== 0 || signal !== null;
-    });
-    if (early !== undefined)
-      this.#world.violated(`2: ${id} starts before ${early} has ended well`, run, early, worker);
-  }
-
   /** A restart delay is waited for, by whomever (restart.md#row-11). */
   #isNotEarly({ id, run, worker, task, epoch, n }: Process): void {
     const record = this.#stored.get(run);
     const known = record?.tasks.find(({ name }) => name === task);
     if (known?.startAt === undefined || known.n !== n || epoch !== (record?.endedEpoch ?? 0) + 1) return;
     const earlyMs = known.startAt - this.#world.planeNow;
-    // Where a clock has jumped the one that waits counts otherwise than the one that looks.
-    const jumped = this.#world.now - this.#world.jumpedAt < 2 * LONGEST_DELAY_MS;
+    // Where a clock has jumped the one that waits counts otherwise than the one that looks. If it was set
+    // back, the wait is longer by as much.
+    const jumped = this.#world.now - this.#world.jumpedAt < 2 * (LONGEST_DELAY_MS + MOST_OFF_MS);
     if (earlyMs > EARLY_MS && !jumped)
       this.#world.violated(`3.3: ${id} starts ${earlyMs} ms early`, run, worker);
   }
@@ -326,6 +334,7 @@ export class Audit implements ObjectsAudit {
   /** What must hold at every moment: of what has changed, and then of all if nothing may be overlooked. */
   afterStep(): void {
     this.#machines?.afterStep();
+    this.concurrency.afterStep(() => this.objects?.pool.peek());
     if (this.#looksAtAll) this.#lookAtAll();
   }
 
@@ -367,7 +376,8 @@ export class Audit implements ObjectsAudit {
       const { type, bornAt, second, isListed } = life;
       if (second) continue; // a worker counts one machine: the other is shown, and nobody asked for it
       if (!isListed && !this.#isKnown(life)) continue; // what lives and ends unseen cannot count
-      const seenUntil = Math.max(bornAt, this.#leftAt(life) ?? life.endedAt);
+      // A worker may have had a machine before the one that was left behind.
+      const seenUntil = Math.max(bornAt, Math.min(this.#unseenSince(life) ?? life.endedAt, life.endedAt));
       cost += (priceOf(type) * (seenUntil - bornAt)) / HOUR_MS;
       dearest += (priceOf(type) * this.#world.planeJumpedMs) / HOUR_MS;
     }
@@ -377,13 +387,15 @@ export class Audit implements ObjectsAudit {
   }
 
   /**
-   * Since when nobody has seen a machine that force has left behind, and that may have ended before anybody
-   * saw it again. A late one may have been left behind before it came to be.
+   * Since when nobody has seen a machine: since force has left it behind, or since a listing missed it while
+   * it lived, from which its worker counts its absence, so that it has ended before anybody saw it again. A
+   * late one may have been left behind before it came to be.
    */
-  #leftAt({ worker, late, isListed }: Life): number | undefined {
+  #unseenSince({ worker, late, isListed, missedAt }: Life): number | undefined {
     const record = this.objects?.workers.get(worker)?.disk.value;
     const neverSeen = late && !isListed && record != null && record.forced !== null;
-    return this.force.leftSince(worker) ?? (neverSeen ? (record.goneAt ?? undefined) : undefined);
+    const left = this.force.leftSince(worker) ?? (neverSeen ? (record.goneAt ?? undefined) : undefined);
+    return left ?? missedAt.find((at) => at === record?.omittedAt);
   }
 
   /** Whether the worker knows its machine, from the provider or its host, or may have left it behind. */

@@ -1,15 +1,16 @@
 import type { AllocationEvent } from "../../src/core/allocation/machine.ts";
 import type { AllocationState } from "../../src/core/allocation/state.ts";
-import type { Order } from "../../src/core/messages.ts";
-import type { PoolEvent } from "../../src/core/pool/machine.ts";
+import type { Order, RunUpsert } from "../../src/core/messages.ts";
+import type { PoolEvent, PoolMessage } from "../../src/core/pool/machine.ts";
 import { runKey } from "../../src/core/pool/record.ts";
-import type { PoolState } from "../../src/core/pool/state.ts";
+import type { PoolState, ReadonlyPool } from "../../src/core/pool/state.ts";
 import type { WebhookEvent } from "../../src/core/webhook/machine.ts";
 import { goneNow } from "../../src/core/worker/life/shutdown.ts";
 import type { WorkerEvent } from "../../src/core/worker/machine.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
 import { placementKey } from "../../src/shared/attempt-id.ts";
 import { PROTOCOL } from "../../src/shared/compat.ts";
+import { isTerminal } from "../../src/shared/run-state.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
 
 /** A report of a run whose hold is to end, as if its host had said that nobody is there any more. */
@@ -40,12 +41,76 @@ export const BUGS: Record<string, Machines> = {
       apply: (state, event, now) => REAL_MACHINES.pool.apply(state, withoutKey(event), now),
     },
   },
+  /** The pool does not see that runs share a concurrency key (pool.md#concurrency-keys). */
+  "keys that nobody counts": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply: (state, event, now) => REAL_MACHINES.pool.apply(state, withoutConcurrency(event), now),
+    },
+  },
+  /** A run that has ended keeps its slot of a concurrency key for ever (pool.md#concurrency-keys). */
+  "a ghost that holds a slot": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply(before, event, now) {
+        const state = REAL_MACHINES.pool.apply(before, event, now);
+        if (event.type === "run" && isTerminal(event.body.state)) takeSlot(state, event.body, now);
+        return state;
+      },
+    },
+  },
+  /** A run that is asked to end gives its slot away before it is proven to have ended (rule R2). */
+  "a slot that is free once its run is to end": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply(before, event, now) {
+        const state = REAL_MACHINES.pool.apply(before, event, now);
+        freeSlots(state, now);
+        return state;
+      },
+    },
+  },
   /** The allocation takes the end of a run that it follows for a good one, whatever it was (api.md#after). */
   "every end is a good one": {
     ...REAL_MACHINES,
     allocation: {
       ...REAL_MACHINES.allocation,
       apply: (state, event, now) => REAL_MACHINES.allocation.apply(state, withGoodEnd(event), now),
+    },
+  },
+  /** The pool takes an array that a run follows for over, whatever its runs do (pool.md#array-ends). */
+  "arrays that are always over": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      due: (state, now) => [...REAL_MACHINES.pool.due(state, now), ...allOver(state)],
+    },
+  },
+  /** The pool forgets that an array ends early, and places the rest of it (pool.md#fail-at). */
+  "failures that nobody counts": {
+    ...REAL_MACHINES,
+    pool: {
+      ...REAL_MACHINES.pool,
+      apply: (state, event, now) => REAL_MACHINES.pool.apply(state, withoutFailAt(event), now),
+    },
+  },
+  /** The allocation asks for the next try at once, and not after its wait (retry.md#next-try). */
+  "tries that do not wait": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply: (state, event, now) => withoutWait(REAL_MACHINES.allocation.apply(state, event, now)),
+    },
+  },
+  /** The allocation counts a lack of memory twice (retry.md#escalation). */
+  "memory that grows twice": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply: (state, event, now) => withMoreMemory(REAL_MACHINES.allocation.apply(state, event, now)),
     },
   },
   /** The pool lets all projects on all machines, though nobody said that they share them. */
@@ -315,6 +380,58 @@ function withoutKey(event: PoolEvent): PoolEvent {
   if (event.type !== "run") return event;
   const { replace: _, ...body } = event.body;
   return { ...event, body };
+}
+
+function withoutConcurrency(event: PoolEvent): PoolEvent {
+  if (event.type !== "run") return event;
+  const { concurrency: _, ...body } = event.body;
+  return { ...event, body };
+}
+
+function takeSlot({ runs }: PoolState, { concurrency }: RunUpsert, now: number): void {
+  if (concurrency === undefined) return;
+  for (const row of [...runs.live()]) {
+    if (row.concurrency?.key !== concurrency.key || row.wants !== "place" || row.opened > row.ended) continue;
+    const full = { ...row, concurrency: { ...row.concurrency, limit: 0 } };
+    runs.set(runKey(row.submittedAt, row.run), full, now);
+  }
+}
+
+function freeSlots({ runs }: PoolState, now: number): void {
+  for (const row of [...runs.live()])
+    if (row.replacedBy?.confirmed === true && row.concurrency !== undefined && row.opened > row.ended)
+      runs.set(runKey(row.submittedAt, row.run), { ...row, ended: row.opened }, now);
+}
+
+function allOver({ runs }: ReadonlyPool): PoolMessage[] {
+  return [...runs.live()].flatMap(({ run, submittedAt, awaitsArrays = [] }) =>
+    awaitsArrays.map(({ array, on }): PoolMessage => {
+      const body = { run, submittedAt, array, on };
+      return { object: "allocation", to: run, kind: "array_ended", repeatedBy: "self", body };
+    }),
+  );
+}
+
+function withoutFailAt(event: PoolEvent): PoolEvent {
+  if (event.type !== "run" || event.body.array === undefined) return event;
+  const { failAt: _, ...array } = event.body.array;
+  return { ...event, body: { ...event.body, array } };
+}
+
+function withoutWait(state: AllocationState): AllocationState {
+  const { record } = state;
+  if (record?.retries === undefined || record.placeAt === undefined) return state;
+  const { placeAt: _, ...rest } = record;
+  return { ...state, record: rest };
+}
+
+function withMoreMemory(state: AllocationState): AllocationState {
+  const { record } = state;
+  const last = record?.retries?.at(-1);
+  if (record === null || last === undefined || last.tasks === undefined || record.retries?.length !== 1)
+    return state;
+  const { tasks: _, ...other } = last;
+  return { ...state, record: { ...record, retries: [last, { ...last, ...other }] } };
 }
 
 function withGoodEnd(event: AllocationEvent): AllocationEvent {

@@ -12,6 +12,8 @@ import { POOL_TAG, WORKER_TAG } from "../../src/shared/cloud/tags.ts";
 import type { Chance } from "./rng.ts";
 import type { World } from "./world.ts";
 
+/** A machine counts as seen once listings have shown it for so long. */
+const LISTED_TWICE_MS = 5_000;
 /** How old a listing of this cloud may be, compared with its own acts. */
 export const LIST_CONSISTENCY_MS = 10_000;
 
@@ -34,18 +36,22 @@ interface Machine {
   /** Until when listings miss it; and from when on they may again. */
   missedUntil: number;
   missableFrom: number;
+  /** When listings have missed it although it lived. */
+  missedAt: number[];
   /** It came to be long after the answer that named it. */
   late: boolean;
   /** Another machine has its name, and is the one that its worker was answered with. */
   second: boolean;
-  /** A listing has shown it. */
+  /** Since when listings have shown it; undefined: none has. */
+  listedSince: number | undefined;
+  /** Another listing has shown it a while later, when that could be stored. */
   isListed: boolean;
   /** Its provider may take it back. */
   spot: boolean;
 }
 
 /** For how long a machine was paid for. */
-export interface Life extends Pick<Machine, "late" | "second" | "isListed" | "bornAt"> {
+export interface Life extends Pick<Machine, "late" | "second" | "isListed" | "bornAt" | "missedAt"> {
   worker: string;
   type: string;
   endedAt: number;
@@ -141,8 +147,9 @@ export class Cloud {
 
   /** All machines that there have ever been: from when to when they were paid for. */
   *lives(): Generator<Life> {
-    for (const [worker, { bornAt, endedAt, late, second, isListed, instance }] of this.#all()) {
-      const span = { bornAt, endedAt: endedAt ?? this.#world.now };
+    for (const [worker, machine] of this.#all()) {
+      const { bornAt, endedAt = this.#world.now, missedAt, late, second, isListed, instance } = machine;
+      const span = { bornAt, endedAt, missedAt };
       yield { worker, type: instance.instanceType, late, second, isListed, ...span };
     }
   }
@@ -323,15 +330,17 @@ export class Cloud {
       endedAt: undefined,
       missedUntil: 0,
       missableFrom: 0,
+      listedSince: undefined,
       isListed: false,
       spot: intent.type.preemptible === true,
     };
-    const machine: Machine = { ...common, instance, late, second: false };
+    const machine: Machine = { ...common, missedAt: [], instance, late, second: false };
     this.#machines.set(worker, machine);
     this.#living.add(machine);
-    if (this.#world.strikes("secondMachine", this.#chance)) {
+    // A name has one at most: another would take the place of the first in all listings.
+    if (this.#world.strikes("secondMachine", this.#chance) && !this.#seconds.has(worker)) {
       const other = { ...instance, id: `${instance.id}-second` };
-      const second: Machine = { ...common, instance: other, late: false, second: true };
+      const second: Machine = { ...common, missedAt: [], instance: other, late: false, second: true };
       this.#seconds.set(worker, second);
       this.#living.add(second);
       this.#world.tell(worker, `the cloud creates ${other.id}, a second machine of its name`);
@@ -347,10 +356,13 @@ export class Cloud {
     return instance;
   }
 
-  /** Looks for one machine: what it says is true (pool.md#faults-of-a-provider). */
-  async find(worker: string): Promise<FindAnswer> {
+  /**
+   * Looks for one machine, by its id if that is known: what it says is true (pool.md#faults-of-a-provider).
+   */
+  async find(worker: string, id: string | null): Promise<FindAnswer> {
     if (this.#called("list") !== undefined) return { kind: "unsure", text: "it is down" };
-    const machine = this.#machines.get(worker);
+    const second = this.#seconds.get(worker);
+    const machine = id !== null && second?.instance.id === id ? second : this.#machines.get(worker);
     if (this.#isOut(machine?.instance.zone)) return { kind: "unsure", text: "its zone is down" };
     if (machine === undefined || machine.endedAt !== undefined) return { kind: "none" };
     return { kind: "found", instance: machine.instance };
@@ -372,7 +384,10 @@ export class Cloud {
       if (young && this.#world.chance.chance(0.5)) continue;
       if (machine.endedAt !== undefined && beganAt - machine.endedAt >= LIST_CONSISTENCY_MS) continue;
       if (machine.endedAt === undefined && this.#misses(worker, machine)) continue;
-      machine.isListed = true;
+      // Who was told of a listing may have died before it could pass it on, and so may who came right after.
+      machine.listedSince ??= beganAt;
+      const isOld = beganAt - machine.listedSince >= LISTED_TWICE_MS;
+      machine.isListed ||= isOld && beganAt >= this.#world.readOnlyUntil;
       items.push(machine.instance);
     }
     const zones = [...this.#outages.keys()].filter((zone) => this.#isOut(zone));
@@ -392,7 +407,9 @@ export class Cloud {
       machine.missableFrom = now + BETWEEN_OMISSIONS_MS;
       this.#world.tell(worker, "a listing misses its machine");
     }
-    return now < machine.missedUntil;
+    if (now >= machine.missedUntil) return false;
+    machine.missedAt.push(now);
+    return true;
   }
 
   async destroy(worker: string, instance: string): Promise<DestroyAnswer> {

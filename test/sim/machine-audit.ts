@@ -38,6 +38,8 @@ export class MachineAudit {
   /** By worker: the processes that live on its machine. */
   readonly #alive = new Map<string, Set<Process>>();
   #wasDeleting = false;
+  /** Workers that are gone with their second machine: since when nobody knows of the first. */
+  readonly #hiddenSince = new Map<string, number>();
 
   constructor(world: World, force: Force, objects: Objects, cloud: Cloud) {
     this.#world = world;
@@ -141,8 +143,9 @@ export class MachineAudit {
     const phase = record?.phase;
     const row = this.#rowOf(worker);
     const isLost = phase === undefined || phase === "gone";
+    const isForced = record != null && record.forced !== null;
     if (machine.late) {
-      this.#isFoundInTime(machine, isLost, record != null && record.forced !== null);
+      if (isLost) this.#isFoundInTime(worker, machine.bornAt, isForced);
       return { isCounted: false, isSought: isLost };
     }
     // A second machine of a worker is left alone while that lives; at last nothing may live (`unfinished`).
@@ -150,10 +153,20 @@ export class MachineAudit {
       this.#isFoundAgain(worker);
       return { isCounted: false, isSought: true };
     }
+    // A listing may have omitted the first of them, and shown only the second, which is known in its place.
+    const isOther = record?.instance != null && record.instance.id !== instance;
+    const isBack = !isLost && row !== undefined && row.phase !== "gone";
+    if (isLost ? isOther : !isBack && this.#hiddenSince.has(worker)) {
+      const since = this.#hiddenSince.get(worker) ?? this.#world.now;
+      this.#hiddenSince.set(worker, since);
+      this.#isFoundInTime(worker, since, isForced);
+      return { isCounted: false, isSought: true };
+    }
     if (isLost) this.#world.violated(`3: the machine of ${worker} lives, and its worker is ${phase}`, worker);
     if (row === undefined || row.phase === "gone")
       this.#world.violated(`3: the machine of ${worker} lives, and is in no ledger`, worker);
-    return { isCounted: true, isSought: false };
+    // While one was hidden, the pool could ask for another one in its place.
+    return { isCounted: !this.#hiddenSince.has(worker), isSought: false };
   }
 
   #lookAtCount(): void {
@@ -163,14 +176,14 @@ export class MachineAudit {
   }
 
   /**
-   * A machine that comes late may have been given up. Then it is found soon where nothing is in the way; if
-   * its worker was killed by force, as what force has left behind.
+   * A machine that comes late, or that a listing has hidden, may be unknown. Then it is found soon after
+   * `from` where nothing is in the way; if its worker was killed by force, as what force has left behind.
    */
-  #isFoundInTime({ worker, bornAt }: LivingMachine, isLost: boolean, isForced: boolean): void {
+  #isFoundInTime(worker: string, from: number, isForced: boolean): void {
     const { now, awayUntil, readOnlyUntil } = this.#world;
-    const since = Math.max(bornAt, awayUntil, readOnlyUntil, this.#cloud.refusesUntil);
-    if (isLost && now > since + (isForced ? LEFT_FOR_MS : FOUND_WITHIN_MS))
-      this.#world.violated(`3: the machine of ${worker} came late, and nobody has seen it`, worker);
+    const since = Math.max(from, awayUntil, readOnlyUntil, this.#cloud.refusesUntil);
+    if (now > since + (isForced ? LEFT_FOR_MS : FOUND_WITHIN_MS))
+      this.#world.violated(`3: the machine of ${worker} lives, and nobody has seen it in time`, worker);
   }
 
   /** What force has left behind is ended once a listing shows it, as long as there is a pool that lists. */

@@ -23,6 +23,8 @@ export interface Wiring<Value, State, Event, Message extends Envelope> {
   load(disk: Disk<Value>, alarmAt: Instant | null): State;
   save(disk: Disk<Value>, state: State): void;
   send(message: Message): Promise<Event>;
+  /** What the object does when its alarm fires, if that is more than a tick. */
+  woken?(actor: Actor<State, Event, Message>): Promise<void>;
   /** A process of the object begins; one has died. */
   started?(actor: Actor<State, Event, Message>, alive: () => boolean): void;
   died?(): void;
@@ -169,8 +171,9 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     const life = this.#life;
     const alive = () => life === this.#life && !this.#dying;
     const { machine } = this.#wiring;
-    // A pool asks its tables, which the step has changed once it is stored.
-    const actor = new Actor(machine.name === "pool" ? machine : wakesOnceAStep(machine), {
+    // Pools and jobs ask their tables, which the step has changed once it is stored.
+    const asksTables = machine.name === "pool" || machine.name === "job";
+    const actor = new Actor(asksTables ? machine : wakesOnceAStep(machine), {
       now: () => this.#world.planeNow,
       load: () =>
         this.#wiring.load(this.disk, this.#firing ? this.#world.planeNow : (this.disk.alarm ?? null)),
@@ -268,7 +271,8 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         return;
       }
       this.#firing = true;
-      this.serve((actor) => actor.apply(this.#tick)).then(
+      const { woken = (actor) => actor.apply(this.#tick) } = this.#wiring;
+      this.serve<unknown>(woken).then(
         () => {
           this.#alarmTries = 0;
         },

@@ -10,6 +10,9 @@ import type { AuditRow } from "../../src/core/audit/entry.ts";
 import { type ExportAnswered, type ExportMessage, nothingExported } from "../../src/core/audit/export.ts";
 import { AuditTable } from "../../src/core/audit/table.ts";
 import type { Message, Receiver } from "../../src/core/inbox.ts";
+import { jobIdOf } from "../../src/core/job/ids.ts";
+import { type JobRow, jobsOf, jobsToPoke, type RemovedJob } from "../../src/core/job/listed.ts";
+import { jobMachine } from "../../src/core/job/machine.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
@@ -52,10 +55,13 @@ import {
 import type { WorkerActor } from "../../src/objects/host/exchange.ts";
 import { HostSocketSession, resumeAll } from "../../src/objects/host/host-socket-session.ts";
 import { type Mailboxes, post, receive } from "../../src/objects/messages/post.ts";
+import type { Timer } from "../../src/objects/waiting.ts";
 import type { Machine } from "../../src/shared/machine.ts";
 import { registryOf } from "../core/support/registry.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
+import { type JobMachine, type JobNode, type JobWorld, jobNode } from "./jobs/node.ts";
 import { Node } from "./node.ts";
+import { NAMES } from "./operator.ts";
 import { ENDPOINT, type EventReceiver } from "./receiver.ts";
 import type { SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
@@ -65,7 +71,7 @@ export type AllocationNode = Node<StoredRun, AllocationState, AllocationEvent, A
 export type WorkerNode = Node<WorkerRecord, WorkerState, WorkerEvent, WorkerMessage>;
 export type PoolNode = Node<PoolRecord, PoolState, PoolEvent, PoolMessage>;
 type WebhookNode = Node<WebhookRecord, WebhookState, WebhookEvent, WebhookMessage>;
-type RegistryNode = Node<RegistryRecord, RegistryState, RegistryEvent, RegistryMessage>;
+export type RegistryNode = Node<RegistryRecord, RegistryState, RegistryEvent, RegistryMessage>;
 
 /** The machines under test: the real ones, or ones with a bug put in by hand. */
 export interface Machines {
@@ -73,6 +79,7 @@ export interface Machines {
   allocation: Machine<AllocationState, AllocationEvent, AllocationMessage>;
   worker: Machine<WorkerState, WorkerEvent, WorkerMessage>;
   pool: Machine<PoolState, PoolEvent, PoolMessage>;
+  job: JobMachine;
 }
 
 export const REAL_MACHINES: Machines = {
@@ -80,6 +87,7 @@ export const REAL_MACHINES: Machines = {
   worker: workerMachine,
   pool: poolMachine,
   webhook: webhookMachine,
+  job: jobMachine,
 };
 
 /** The simulation has no bucket: what is due is exported at once. */
@@ -102,6 +110,7 @@ export interface Audit {
 export class Objects {
   readonly allocations = new Map<string, AllocationNode>();
   readonly workers = new Map<string, WorkerNode>();
+  readonly jobs = new Map<string, JobNode>();
   readonly pool: PoolNode;
   readonly webhook: WebhookNode;
   /** It is told of the pool when somebody wants to delete that: before, nothing of a story is up to it. */
@@ -133,16 +142,30 @@ export class Objects {
     if (this.registry.disk.value !== null) yield this.registry;
     yield* this.allocations.values();
     yield* this.workers.values();
+    yield* this.jobs.values();
   }
 
-  /** What the cron trigger pokes: the registry, each pool that there is, and at times each endpoint. */
+  /** What the cron trigger pokes: the registry, each pool that there is, and at times endpoints and jobs. */
   *poked(): Generator<() => Promise<unknown>> {
     const { value: record } = this.registry.disk;
     if (record !== null) yield () => this.registry.serve((actor) => void actor.apply({ type: "tick" }));
-    if (record === null || poolsOf({ record }).length > 0)
+    const isToldOfPool = record?.pools[NAMES.pool] !== undefined;
+    if (!isToldOfPool || poolsOf({ record }).length > 0)
       yield () => this.pool.serve((actor) => void actor.apply({ type: "look" }));
     if (arePokedAt(this.#world.planeNow))
       yield () => this.webhook.serve((actor) => void actor.apply({ type: "tick" }));
+    if (!arePokedAt(this.#world.planeNow)) return;
+    const listed = this.registry.rows<JobRow>("jobs", () => true);
+    for (const job of jobsToPoke(jobsOf(listed, null), false, this.#world.planeNow)) {
+      const node = this.jobs.get(jobIdOf(job));
+      if (node !== undefined) yield () => node.serve((actor) => void actor.apply({ type: "tick" }));
+    }
+  }
+
+  job(id: string, around: JobWorld): JobNode {
+    const node = this.jobs.get(id) ?? jobNode(id, this.#machines.job, around);
+    this.jobs.set(id, node);
+    return node;
   }
 
   allocation(run: string): AllocationNode {
@@ -205,7 +228,8 @@ export class Objects {
         },
         started: (actor, alive) => {
           const sockets = () => (alive() ? this.socketsOf(name) : []);
-          this.lines.set(actor, new HostSocketSession(actor, sockets, () => world.planeNow));
+          const later: Timer = (ms, happen) => world.time.after(ms, () => alive() && happen());
+          this.lines.set(actor, new HostSocketSession(actor, sockets, () => world.planeNow, later));
         },
         died: () => {
           for (const socket of this.socketsOf(name)) socket.cut();
@@ -237,7 +261,7 @@ export class Objects {
       case "find": {
         const unsure: FindAnswer = { kind: "unsure", text: "no reply" };
         const answer = await world
-          .call(name, "cloud", "find", async () => this.#theCloud.find(name))
+          .call(name, "cloud", "find", async () => this.#theCloud.find(name, message.body.instance))
           .catch(() => unsure);
         return { type: "find_answered", answer };
       }
@@ -283,14 +307,20 @@ export class Objects {
   }
 
   #newRegistry(): RegistryNode {
-    return new Node(
+    const node: RegistryNode = new Node(
       this.#world,
       "registry",
       { type: "tick" },
       {
         machine: registryMachine,
-        load: (disk) => registryOf(disk.value),
-        save: (disk, { record }) => {
+        load: (disk) => ({
+          ...registryOf(disk.value),
+          jobs: node.rows<JobRow>("jobs", () => true),
+          removedJobs: node.rows<RemovedJob>("removed_jobs", () => false),
+        }),
+        save: (disk, { record, jobs, removedJobs }) => {
+          jobs.flush();
+          removedJobs.flush();
           disk.value = record;
         },
         stored: () => undefined,
@@ -301,6 +331,7 @@ export class Objects {
         },
       },
     );
+    return node;
   }
 
   #newWebhook(): WebhookNode {
@@ -313,7 +344,7 @@ export class Objects {
         load: (disk) => ({
           record: disk.value,
           deliveries: node.rows<DeliveryRow>("deliveries", isLiveDelivery),
-          memo: { url: "https://drover.test", forgotAt: 0, news: {} },
+          memo: { url: "https://drover.test", forgotAt: 0, clockAt: 0, news: {} },
         }),
         save: (disk, state) => {
           if (isPlaced(state.record) && !isPlaced(disk.value)) this.#audit.events.firstRead(this.#runRows());

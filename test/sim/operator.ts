@@ -69,7 +69,7 @@ export class Operator {
     this.#world.tell("pool", "an operator deletes it by force");
     this.#audit.force.deletes();
     const put: RegistryEvent = { type: "put", ...NAMES, config: this.#config, by: BY };
-    const isFirst = this.#objects.registry.disk.value === null;
+    const isFirst = this.#entry === undefined;
     await this.#tell(...(isFirst ? [put] : []), { type: "remove", pool: NAMES.pool, how: "forced", by: BY });
     if (isPatient) await this.#waitUntilGone();
     await time.sleep(waitMs);

@@ -13,6 +13,7 @@ import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { FakeScript } from "../../src/schema/run/task.ts";
 import { type AttemptParts, parseAttemptId } from "../../src/shared/attempt-id.ts";
 import { type SimDisk, snapshotOf } from "./disk.ts";
+import { NEEDS } from "./retries.ts";
 import type { World } from "./world.ts";
 
 /** One process tree on one machine: what the fake driver plays, taken for real. */
@@ -20,6 +21,8 @@ export interface Process extends AttemptParts {
   id: string;
   worker: string;
   resources: Resources;
+  /** The bytes that it needs. */
+  needs: number;
   fake: FakeAttempt;
   alive: boolean;
   exit: Exit | null;
@@ -78,6 +81,13 @@ export function localClock(world: World, rate: number): LocalClock {
   };
 }
 
+/** How it ends: without enough memory the kernel ends it, unless somebody has ended it before. */
+function exitOf({ fake, needs, resources }: Process): Exit {
+  const exit = fakeExit(fake);
+  if (exit.signal !== null || needs <= resources.memoryBytes) return exit;
+  return { code: null, signal: "SIGKILL", oomKilled: true, message: "" };
+}
+
 /** The longest that a lock stays which comes loose by itself. */
 const LONGEST_LOCK_MS = 60_000;
 
@@ -130,19 +140,19 @@ export class Player {
       const { startError } = script;
       if (startError !== undefined)
         return { type: "launch_failed", id, startError: { code: "start_failed", ...startError } };
-      return this.#launch(id, script, resources);
+      return this.#launch(id, script, resources, Number(env[NEEDS] ?? 0));
     };
     return { blockMs: refused ? 0 : script.blockStartMs, start };
   }
 
-  #launch(id: string, script: FakeScript, resources: Resources): HostEvent {
+  #launch(id: string, script: FakeScript, resources: Resources, needs: number): HostEvent {
     const parts = parseAttemptId(id);
     if (parts === undefined) throw new Error(`${id} is no id of an attempt`);
     const fake = { script, startedAt: this.#clock.now() };
     const startedAt = this.#world.now;
     const life = { alive: true, exit: null, startedAt, endedAt: Number.POSITIVE_INFINITY, signals: [] };
     const data = this.#disk.use(`${parts.run}/${parts.epoch}`);
-    const process: Process = { ...parts, id, worker: this.#worker, resources, fake, data, ...life };
+    const process: Process = { ...parts, id, worker: this.#worker, resources, needs, fake, data, ...life };
     this.processes.set(id, process);
     this.#world.tell(parts.run, `${id} starts on ${this.#worker}`);
     this.#watch.started(process);
@@ -209,8 +219,8 @@ export class Player {
 
   #end(process: Process): void {
     if (!process.alive) return;
-    const { id, run, fake } = process;
-    const exit = fakeExit(fake);
+    const { id, run } = process;
+    const exit = exitOf(process);
     Object.assign(process, { alive: false, exit, endedAt: this.#world.now });
     this.#watch.died(process);
     this.#leaveLock(process);
@@ -261,6 +271,7 @@ export class Player {
   find(id: string): FoundAttempt["main"] {
     const process = this.processes.get(id);
     if (process === undefined || this.#before.has(id)) return { kind: "lost" };
-    return foundFake(process.fake, this.#clock.now());
+    const found = foundFake(process.fake, this.#clock.now());
+    return found.kind === "ended" ? { ...found, exit: exitOf(process) } : found;
   }
 }

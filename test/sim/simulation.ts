@@ -19,6 +19,8 @@ import { drive } from "./drive.ts";
 import { checkEntries, isEntryOwed } from "./entries.ts";
 import { ALL_FAULTS, type Fault, MOST_OFF_MS } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
+import { type Schedules, schedulesOf } from "./jobs/schedules.ts";
+import { keyed } from "./keys.ts";
 import { Liar } from "./liar.ts";
 import { type Machines, Objects, REAL_MACHINES } from "./objects.ts";
 import { NAMES, Operator } from "./operator.ts";
@@ -26,7 +28,8 @@ import { Plane } from "./plane.ts";
 import type { Watch } from "./player.ts";
 import type { PleaAnswer } from "./pleas.ts";
 import { ENDPOINT, SETTINGS } from "./receiver.ts";
-import { related } from "./relations.ts";
+import { followedBy, related } from "./relations.ts";
+import { retried } from "./retries.ts";
 import { Chance } from "./rng.ts";
 import { Truth } from "./truth.ts";
 import { type Job, jobs, type Plea, POOL, poolOf, SHORT_RUNS } from "./workload.ts";
@@ -45,6 +48,8 @@ export interface Options {
   withinMs?: number | undefined;
   /** Where the world is another than usual. */
   setting?: Setting;
+  /** Whether there are jobs; drawn by chance if absent. */
+  hasJobs?: boolean | undefined;
   /** After each step all is looked at, and not only what has changed: slow, and it must find nothing more. */
   looksAtAll?: boolean;
 }
@@ -130,6 +135,7 @@ class Simulation {
   readonly #operator: Operator;
   #ownBoots = 1;
   #liar: Liar | undefined;
+  readonly #schedules: Schedules | undefined;
   readonly #jobs = new Map<string, Job>();
   readonly #acknowledgements = new Awaited();
   readonly #projectOfNext: () => string;
@@ -162,6 +168,12 @@ class Simulation {
     this.#objects.cloud = this.#cloud;
     this.#truth = new Truth(this.#world, this.#objects);
     this.#audit.begin(this.#objects, this.#cloud);
+    this.#schedules = schedulesOf(options, {
+      world: this.#world,
+      objects: this.#objects,
+      audit: this.#audit,
+      timer: this.#timer,
+    });
     this.#operator = new Operator(this.#world, this.#objects, this.#audit, pool, options.seed);
   }
 
@@ -177,13 +189,17 @@ class Simulation {
     steps = await this.#steps(steps, (n) => n < last && this.#isUnsettled());
     const unfinished = this.#audit.unfinished();
     if (unfinished !== undefined) this.#world.violated(unfinished.text, ...unfinished.about);
+    const job = this.#schedules?.unfinished();
+    if (job !== undefined) this.#world.violated(`5: ${job} never comes to its end`, job);
     this.#audit.afterAll(this.#options.faults.length === 0);
+    this.#schedules?.afterAll();
     checkEntries(this.#objects, this.#world);
     this.#audit.events.check(this.#objects.webhook.disk);
     return steps;
   }
 
   #isUnsettled(): boolean {
+    if (this.#schedules?.unfinished() !== undefined) return true;
     if (this.#audit.unfinished() !== undefined || isEntryOwed(this.#objects)) return true;
     return this.#audit.events.isOwed(this.#objects.webhook.disk);
   }
@@ -269,7 +285,8 @@ class Simulation {
     const { seed, runs, withinMs } = this.#options;
     const made = this.#options.jobs ?? jobs(runs, chance, withinMs);
     const named = made.map((job) => ({ ...job, id: runIdIn(this.#projectOfNext(), job.id) }));
-    const submitted = this.#options.jobs === undefined ? related(named, seed) : named;
+    const submitted =
+      this.#options.jobs === undefined ? retried(keyed(related(named, seed), seed), seed) : named;
     this.#audit.submitted = submitted.length;
     for (const job of submitted) {
       this.#jobs.set(job.id, job);
@@ -277,7 +294,9 @@ class Simulation {
       if (job.spec.sticky) this.#audit.sticky.add(job.id);
       const key = replaceKey({ project: projectOfRun(job.id), replace: job.spec.replace });
       if (key !== undefined) this.#audit.keys.set(job.id, key);
-      this.#audit.follows.set(job.id, job.spec.after ?? []);
+      this.#audit.concurrency.submitted(job);
+      this.#audit.following.follows.set(job.id, followedBy(job, submitted));
+      if (job.spec.array !== undefined) this.#audit.following.arrays.set(job.id, job.spec.array);
       time.after(job.submitAtMs, () => void this.#submit(job));
       if (job.abortAtMs !== null) time.after(job.abortAtMs, () => void this.#abort(job));
       for (const plea of job.pleas) time.after(plea.atMs, () => void this.#plead(job, plea));
@@ -286,6 +305,7 @@ class Simulation {
     const apart = new Chance(~this.#options.seed);
     if (this.#world.strikes("liar", apart))
       time.after(apart.between(0, 60_000), () => void this.#inviteLiar());
+    this.#schedules?.begin(this.#projectOfNext);
     const { outage, deployedAtMs } = this.#setting;
     if (outage !== undefined) this.#fail(outage.fromMs, outage.forMs);
     if (deployedAtMs !== undefined) time.after(deployedAtMs, () => this.#deploy());
@@ -360,8 +380,9 @@ class Simulation {
 
   /** A client that goes on until it is told that its run is stored. */
   async #submit({ id, spec }: Job): Promise<void> {
+    const follows = this.#audit.following.follows.get(id) ?? [];
     // As the edge: a run is taken only if those that it follows exist (api.md#after).
-    for (const one of spec.after ?? []) await this.#acknowledgements.of(one);
+    for (const one of follows.flatMap(({ runs }) => runs)) await this.#acknowledgements.of(one);
     await this.#world.retrying(() =>
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {
@@ -509,6 +530,7 @@ class Simulation {
   #setClock(aheadMs: number): void {
     const byMs = aheadMs - this.#world.planeAheadMs;
     this.#world.tell("platform", `the control plane's clock jumps by ${Math.round(byMs / 1_000)} s`);
+    this.#world.planeWasAt = Math.max(this.#world.planeWasAt, this.#world.planeNow);
     this.#world.planeAheadMs = aheadMs;
     this.#world.planeJumpedMs += Math.abs(byMs);
     this.#world.jumpedAt = this.#world.now;

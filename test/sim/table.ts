@@ -1,5 +1,5 @@
-import type { RowDisk, RowSort } from "../../src/core/rows.ts";
-import { beyond, isOfSort } from "../core/support/map-disk.ts";
+import type { Except, KeySpan, RowDisk, RowSort } from "../../src/core/rows.ts";
+import { beyond, isExcepted, isOfSort, isWithin } from "../core/support/map-disk.ts";
 
 /**
  * A table on the disk of a simulated object. It knows which rows are live and how the keys of the others are
@@ -35,8 +35,22 @@ export class Table<Row> implements RowDisk<Row> {
     return this.#live;
   }
 
-  readEnded(limit: number): [string, Row][] {
-    return this.#ended.slice(0, limit).map((key) => [key, this.#rowOf(key)]);
+  readEnded(limit: number, except?: Except): [string, Row][] {
+    const found: [string, Row][] = [];
+    for (const key of this.#ended) {
+      if (found.length === limit) break;
+      const row = this.#rowOf(key);
+      if (!isExcepted(row, except)) found.push([key, row]);
+    }
+    return found;
+  }
+
+  *readEndedWith(place: string, text: string, span: KeySpan): Generator<[string, Row]> {
+    for (let at = this.#ended.length - 1; at >= 0; at -= 1) {
+      const key = this.#ended[at] ?? "";
+      const row = this.#rowOf(key);
+      if (isWithin(key, row, place, text, span)) yield [key, row];
+    }
   }
 
   readLatestEnded(field: string, limit: number): [string, Row][] {

@@ -53,6 +53,8 @@ export class World {
   planeAheadMs = 0;
   /** By how much that clock has jumped, in all. */
   planeJumpedMs = 0;
+  /** The latest time that clock has shown before it went back. */
+  planeWasAt = Number.NEGATIVE_INFINITY;
   /** When any clock last jumped. */
   jumpedAt = Number.NEGATIVE_INFINITY;
   /** Until then no storage takes a write. */

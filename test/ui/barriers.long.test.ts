@@ -44,6 +44,23 @@ async function administration(at: Dashboard) {
   ];
 }
 
+/** The list of jobs, and one that has a schedule, parameters and a run. */
+async function jobs(at: Dashboard) {
+  await at.json(201, "PUT", "/v1/jobs/nightly", {
+    spec: { argv: ["echo", "${param.target}"] },
+    params: { target: { type: "string", default: "all" } },
+    schedule: { cron: "30 2 * * *", zone: "Europe/Berlin" },
+  });
+  const { id } = await at.json(201, "POST", "/v1/jobs/nightly/trigger", {});
+  await at.until(id, "done");
+  return [
+    { path: "/ui/jobs", shows: "daily at 02:30" },
+    { path: "/ui/jobs/nightly", shows: id },
+    { path: "/ui/jobs/nightly?tab=versions&version=1", shows: "it made the job" },
+    { path: `/ui/runs/${id}?tab=summary`, shows: "none: it was triggered" },
+  ];
+}
+
 describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with weak eyes", () => {
   let at: Dashboard;
   let id: string;
@@ -52,6 +69,7 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
     at = await startDashboard();
     const failed = await at.run("echo broken; exit 1", { labels: { team: "blue" } });
     await at.until(failed, "done");
+    const ofJobs = await jobs(at);
     id = await at.fill();
     const waiting = await at.run("true");
     const { items } = await at.json(200, "GET", "/v1/workers");
@@ -73,6 +91,7 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
       { path: "/ui/pools/default?range=1h", shows: "Runs waiting: now 1" },
       { path: "/ui/pools/default?range=1h&show=table&sort=cost", shows: "Machine hours" },
       { path: "/ui/events", shows: "run.submit" },
+      ...ofJobs,
       ...(await administration(at)),
     ];
   });
@@ -123,7 +142,7 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
     await page.getByRole("button", { name: "Revoke" }).waitFor();
     await pressIn(page, "Revoke");
     await page.getByRole("dialog", { name: "Revoke leaver for good?" }).waitFor();
-    expect(await isOn(page, "Cancel")).toBe(true);
+    await expect.poll(() => isOn(page, "Cancel")).toBe(true);
     await pressIn(page, "Revoke");
     await page.locator(".state").filter({ hasText: "revoked" }).waitFor();
     expect((await at.json(200, "GET", `/v1/tokens/${revoked}`)).state).toBe("revoked");
@@ -139,7 +158,7 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
     await page.getByRole("button", { name: "Abort" }).waitFor();
     await pressIn(page, "Abort");
     await page.getByRole("dialog").waitFor();
-    expect(await isOn(page, "Cancel")).toBe(true);
+    await expect.poll(() => isOn(page, "Cancel")).toBe(true);
     await pressIn(page, "Abort");
     await page.locator(".state").filter({ hasText: "aborted" }).waitFor();
     await close();

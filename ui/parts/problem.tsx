@@ -47,6 +47,7 @@ function adviceOf({ code, status, temporary, instance }: ApiError): string {
     case "unknown_pool":
     case "unknown_worker":
       return "Check the name in the address. What has ended long ago is not kept.";
+    case "unknown_job":
     case "unknown_token":
     case "unknown_secret":
     case "unknown_project":

@@ -80,6 +80,6 @@ function decodedOf(item: string): string | undefined {
 }
 
 /** The address of a page about an item. */
-export function itemHref(page: "runs" | "workers" | "pools", item: string): string {
+export function itemHref(page: "runs" | "jobs" | "workers" | "pools", item: string): string {
   return `/ui/${page}/${encodeURIComponent(item)}`;
 }

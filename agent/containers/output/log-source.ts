@@ -23,6 +23,12 @@ export interface LogSource {
   isWhole: boolean;
 }
 
+/**
+ * What can still come of a container's output (containers.md#survives). `ended`: what its helper has not
+ * written down yet. `none`: nothing, since it was left unbegun, though its helper lives.
+ */
+export type Rest = "all" | "ended" | "none";
+
 /** `signal` ends all, `unfollow` only the wait for more. */
 export interface LogSignals {
   signal: AbortSignal;
@@ -31,28 +37,23 @@ export interface LogSignals {
 
 /**
  * The engine's own file is exact, needs no engine, and costs one read. Some engines lose the order of their
- * output while somebody follows it, so only what has no such file is followed. `hasEnded`: whether the
- * container has, so that its file grows no more.
+ * output while somebody follows it, so only what has no such file is followed.
  */
 export function logSourceOf(
   engine: Engine,
   { id, logPath }: Pick<ContainerFacts, "id" | "logPath">,
-  hasEnded: () => boolean,
+  rest: () => Rest,
   { signal, unfollow }: LogSignals,
 ): LogSource {
   if (basename(logPath) === CRI_FILE && isThere(logPath))
-    return { frames: framesOfFile(logPath, hasEnded, signal), isWhole: true };
-  const isWhole = hasEnded();
+    return { frames: framesOfFile(logPath, rest, signal), isWhole: true };
+  const isWhole = rest() !== "all";
   const until = isWhole ? signal : AbortSignal.any([signal, unfollow]);
   return { frames: engine.logs(id, { follow: !isWhole, signal: until }), isWhole };
 }
 
-/** The frames of a file that grows until `hasEnded`. Rejects with the system's error or the signal's. */
-async function* framesOfFile(
-  path: string,
-  hasEnded: () => boolean,
-  signal: AbortSignal,
-): AsyncGenerator<Frame> {
+/** The frames of a file, as long as more can come. Rejects with the system's error or the signal's. */
+async function* framesOfFile(path: string, rest: () => Rest, signal: AbortSignal): AsyncGenerator<Frame> {
   const file = await open(path, "r");
   try {
     const log = new CriLog();
@@ -60,7 +61,8 @@ async function* framesOfFile(
     for (let lookMs: Millis = LOOKS.firstMs, at = 0; ; ) {
       // In this order: what was written before the end is read after it. An engine may say that a container
       // has ended while what watches it still writes down the rest of its output.
-      const isLast = hasEnded() && !isWritten(path);
+      const coming = rest();
+      const isLast = coming === "none" || (coming === "ended" && !isWritten(path));
       const bytes = await readAt(file, piece, at);
       at += bytes;
       // The frames are used before the next read, which overwrites the piece.

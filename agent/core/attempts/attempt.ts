@@ -133,8 +133,8 @@ function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): Numbered
  * Whether the preparation of a task may take long. If so, the preparation is a separate step: it can be
  * stopped, and the lease is checked again after it (rule R4).
  */
-function needsPreparation({ artifacts = [], snapshot, secrets, container }: TaskSpec): boolean {
-  return [snapshot, secrets, container, artifacts[0]].some((need) => need !== undefined);
+function needsPreparation({ artifacts = [], snapshot, payload, secrets, container }: TaskSpec): boolean {
+  return [snapshot, payload, secrets, container, artifacts[0]].some((need) => need !== undefined);
 }
 
 function killWaitMs({ kill }: AttemptState): Millis {

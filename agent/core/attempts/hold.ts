@@ -3,9 +3,14 @@ import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 import type { AttemptState } from "../types.ts";
 
-/** The hold with which an attempt of this task begins. */
+/**
+ * The hold with which an attempt of this task begins. The hold is stored in the journal, without the payload,
+ * which has become a file of the task before.
+ */
 export function newHold(task: TaskSpec | undefined): Pick<AttemptState, "hold"> {
-  return task?.keep === undefined ? {} : { hold: { phase: "possible", task } };
+  if (task?.keep === undefined) return {};
+  const { payload: _, ...kept } = task;
+  return { hold: { phase: "possible", task: kept } };
 }
 
 /** Whether commands can be run in what is kept of the attempt. */

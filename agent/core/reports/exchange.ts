@@ -53,10 +53,13 @@ export function reportSent(state: HostState, seq: number, now: Instant): HostSta
   const withLogs = message.pieces.length > 0;
   const bootOk = message.report.boot?.ok === true;
   const sent: SentReport = { seq, at: now, waitMs: message.waitMs, withLogs, bootOk };
-  const socket = message.by === "socket" ? reportedOnSocket(state, message.report.full, now) : state.socket;
+  const socket =
+    message.by === "socket"
+      ? reportedOnSocket(state, message.report.full, now)
+      : { ...state.socket, begun: {} };
   const exchange = {
     ...state.exchange,
-    newsBy: undefined,
+    newsBy: earliest(...Object.values(socket.begun)),
     logRetryAt: withLogs ? undefined : logRetryAt,
     usageReportedAt: state.usage.latest?.at ?? usageReportedAt,
     seq,
@@ -93,7 +96,12 @@ export function reportAnswered(state: HostState, before: HostState, seq: number,
     },
   };
   if (unackedBytes === 0) return rested;
-  if (acked) return withNews(rested, unackedBytes >= MAX_REPORT_LOG_BYTES ? now : (exchange.newsBy ?? now));
+  if (acked) {
+    // The rest goes with the next report, but does not wait for the time of an attempt that has only begun.
+    const { newsBy = now } = exchange;
+    const isOnlyBegun = newsBy === earliest(...Object.values(state.socket.begun));
+    return withNews(rested, isOnlyBegun || unackedBytes >= MAX_REPORT_LOG_BYTES ? now : newsBy);
+  }
   return sent.withLogs ? withStall(rested, now) : rested;
 }
 

@@ -19,15 +19,21 @@ import { withNews } from "./pace.ts";
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;
   if (after.means !== before.means) by = now;
+  let { begun } = after.socket;
   for (const [id, attempt] of Object.entries(after.attempts)) {
     const known = before.attempts[id];
     if (attempt === known) continue;
     // A check that goes to and fro costs a report a second at most.
     const healthBy = hasCheckNews(known, attempt) ? now + START_REPORT_DELAY_MS : undefined;
-    by = earliest(by, healthBy, newsBy(before, after, known, attempt, now));
+    const own = earliest(healthBy, newsBy(before, after, known, attempt, now));
+    const { [id]: begunBy = now + START_REPORT_DELAY_MS, ...others } = begun;
+    if (own !== undefined) begun = others;
+    else if (begins(known, attempt)) begun = { ...others, [id]: begunBy };
+    by = earliest(by, own, begun[id]);
   }
   if (keepsMore(before, after)) by = earliest(by, now + START_REPORT_DELAY_MS);
-  return by === undefined ? after : withNews(after, by);
+  const noted = begun === after.socket.begun ? after : { ...after, socket: { ...after.socket, begun } };
+  return by === undefined ? noted : withNews(noted, by);
 }
 
 /** How long news of a preparation may wait: each writes a row of the run. */
@@ -57,9 +63,13 @@ function newsBy(
   if (isCollecting(after) && !(before !== undefined && isCollecting(before)))
     return now + START_REPORT_DELAY_MS;
   if (after.main === "over" || isWaiting(after)) return undefined;
-  if (after.doing !== before?.doing) return now + DOING_REPORT_DELAY_MS;
-  const begins = after.main !== before?.main || isWaiting(before);
-  return begins ? now + START_REPORT_DELAY_MS : undefined;
+  return after.doing === before?.doing ? undefined : now + DOING_REPORT_DELAY_MS;
+}
+
+/** Whether an attempt has begun, or goes on after it has waited, and nothing else need be said of it. */
+function begins(before: AttemptState | undefined, after: AttemptState): boolean {
+  if (after.main === "over" || isWaiting(after)) return false;
+  return before === undefined || after.main !== before.main || isWaiting(before);
 }
 
 /**

@@ -16,7 +16,7 @@ import type { AttemptState, HostState } from "../types.ts";
 import { fitnessReport } from "./fitness.ts";
 import { allUnackedBytes, piecesToSend, shareLogBudget, streamsOf } from "./logs.ts";
 import { noticeReport } from "./notice.ts";
-import { isInDelta } from "./socket.ts";
+import { attemptsOfDelta } from "./socket.ts";
 import { usageOf } from "./usage.ts";
 
 /** Room for the JSON around the log bytes, and for an instant that gets one more digit. */
@@ -43,8 +43,8 @@ function newReport(state: HostState, now: Instant): MessageOf<"report"> | undefi
   if (setup === undefined) return undefined;
   const onSocket = state.socket.phase === "open";
   const full = !onSocket || state.ending !== undefined || now >= state.socket.fullBy;
-  const reported = Object.values(state.attempts).filter(isReported);
-  const attempts = full ? reported : reported.filter((attempt) => isInDelta(state, attempt));
+  const named = full ? Object.values(state.attempts) : attemptsOfDelta(state, now);
+  const attempts = named.filter(isReported);
   const usage = usageOf(state, full, now);
   const checksOf = checkReports(now);
   const report: Report = {

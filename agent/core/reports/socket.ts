@@ -2,6 +2,7 @@
 import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { isOver } from "../attempts/outputs.ts";
+import { placementOf } from "../attempts/placements.ts";
 import { EXCHANGE_TIMEOUT_MS, WEBHOOK_PATIENCE_MS } from "../bounds.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, SocketState } from "../types.ts";
@@ -20,12 +21,12 @@ export const REPEAT_LONGEST_MS: Millis = 30_000;
 
 /** No socket yet. The first one is opened as soon as its address is known. */
 export function newSocket(): SocketState {
-  return { phase: "closed", notBefore: 0, failures: 0, fullBy: 0, reported: {}, repeats: 0 };
+  return { phase: "closed", notBefore: 0, failures: 0, fullBy: 0, reported: {}, begun: {}, repeats: 0 };
 }
 
 /** Records that the socket is open. A full report on the socket replaces an unanswered report by webhook. */
 export function socketOpened(state: HostState, now: Instant): HostState {
-  const socket: SocketState = { ...state.socket, phase: "open", fullBy: now, reported: {} };
+  const socket: SocketState = { ...state.socket, phase: "open", fullBy: now, reported: {}, begun: {} };
   const exchange = { ...state.exchange, sent: undefined, notBefore: now, failures: 0 };
   return withNews({ ...state, socket, exchange }, now);
 }
@@ -61,26 +62,53 @@ export function reportFully(state: HostState, now: Instant): HostState {
 }
 
 /**
- * Whether the next delta on the socket contains this attempt: it has changed since the last report, has
- * output to send, or is over. An ended attempt is repeated until the orders no longer name it
- * (host-protocol.md#report).
+ * The attempts that the next delta on the socket names: those that have changed since the last report, have
+ * output to send, or are over. An ended attempt is repeated until the orders no longer name it. An attempt
+ * that has only begun waits for its own time, or for other news of its placement, also if a report goes that
+ * is about others (host-protocol.md#report).
  */
-export function isInDelta({ socket }: HostState, attempt: AttemptState): boolean {
-  const { id, logs } = attempt;
-  const unstored = unackedBytes(logs.stdout) + unackedBytes(logs.stderr) > 0;
-  return isOver(attempt) || unstored || socket.reported[id] !== attempt;
+export function attemptsOfDelta({ attempts, socket }: HostState, now: Instant): AttemptState[] {
+  const { reported, begun } = socket;
+  const isNews = (attempt: AttemptState) => {
+    if (isOver(attempt) || hasUnstored(attempt)) return true;
+    return reported[attempt.id] !== attempt && now >= (begun[attempt.id] ?? now);
+  };
+  const all = Object.values(attempts);
+  const placements = new Set(all.filter(isNews).map(({ id }) => placementOf(id)));
+  const goesAlong = (one: AttemptState) => reported[one.id] !== one && placements.has(placementOf(one.id));
+  return all.filter((one) => isNews(one) || goesAlong(one));
+}
+
+function hasUnstored({ logs }: AttemptState): boolean {
+  return unackedBytes(logs.stdout) + unackedBytes(logs.stderr) > 0;
+}
+
+/** The news that a report leaves for a later one: attempts that have only begun. */
+function leftByReport(state: HostState, full: boolean, now: Instant): SocketState["begun"] {
+  if (full) return {};
+  const named = new Set(attemptsOfDelta(state, now).map(({ id }) => id));
+  const isLeft = ([id]: [string, Instant]) => state.attempts[id] !== undefined && !named.has(id);
+  return Object.fromEntries(Object.entries(state.socket.begun).filter(isLeft));
 }
 
 /** Notes that a report is about to be sent on the socket. */
 export function reportedOnSocket(state: HostState, full: boolean, now: Instant): SocketState {
   const { repeats, ...socket } = state.socket;
+  const begun = leftByReport(state, full, now);
+  const reported = { ...state.attempts };
+  for (const id of Object.keys(begun)) {
+    const before = socket.reported[id];
+    if (before === undefined) delete reported[id];
+    else reported[id] = before;
+  }
   const repeat = {
     repeats: repeats + 1,
     repeatAt: now + backOffMs({ firstMs: REPEAT_FIRST_MS, longestMs: REPEAT_LONGEST_MS }, repeats + 1),
   };
   return {
     ...socket,
-    reported: state.attempts,
+    reported,
+    begun,
     fullBy: full ? now + fullEveryMs(state) : socket.fullBy,
     ...(hasEnded(state) ? repeat : { repeats: 0 }),
   };

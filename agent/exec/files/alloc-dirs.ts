@@ -1,12 +1,21 @@
 // Where are the directories of a placement, who may use them, and how are they deleted?
-import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync, unlinkSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { errorCode } from "../../../posix/errors.ts";
-import { makePrivateDir } from "../../../posix/files.ts";
+import { makePrivateDir, PRIVATE_DIR } from "../../../posix/files.ts";
 import { placementOf } from "../../core/attempts/placements.ts";
 import type { Account } from "../account.ts";
 import { StartFault } from "../start-fault.ts";
-import { ignoringErrors, pathOf, withDir } from "./descriptors.ts";
+import { ignoringErrors, pathOf, succeeds, withDir } from "./descriptors.ts";
 import { isPlacementGroup, pickGroup } from "./placement-group.ts";
 import { removeTree } from "./tree.ts";
 
@@ -169,6 +178,7 @@ export class AllocDirs {
 
 /** Makes a directory in one that root in a container can change: what is no directory there goes. */
 function makeShared(path: string): void {
+  if (succeeds(() => mkdirSync(path, { mode: PRIVATE_DIR }))) return;
   const isDir = withDir(path, () => true);
   if (isDir === undefined) ignoringErrors(["ENOENT"], () => unlinkSync(path));
   makePrivateDir(path);

@@ -14,7 +14,7 @@ import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode, isDiskFull } from "../../../posix/errors.ts";
 import { makePrivateDir } from "../../../posix/files.ts";
-import { retractStart } from "./retract.ts";
+import { putBack, retractStart } from "../shims/retract.ts";
 
 /** How long a deleted attempt is remembered, so that it is never started again (host-protocol.md#orders). */
 const REMEMBER_MS = 30 * 86_400_000;
@@ -54,6 +54,7 @@ export class AttemptStore {
     makePrivateDir(this.#attempts);
     makePrivateDir(this.#retracted);
     makePrivateDir(this.#forgotten);
+    this.#finishRetractions();
   }
 
   dirsOf(id: string): AttemptDirs {
@@ -128,11 +129,16 @@ export class AttemptStore {
     await remove(root, rmdirSync);
   }
 
+  /** An agent may have died as it took back a start: a command that has begun is found nevertheless. */
+  #finishRetractions(): void {
+    for (const name of readdirSync(this.#retracted).filter((one) => KEY.test(one))) {
+      const { root, exit } = this.dirsOf(idOf(name));
+      putBack(root, basename(exit), join(this.#retracted, name));
+    }
+  }
+
   /** Deletes notes that are older than `REMEMBER_MS`, and data whose deletion was interrupted. */
   prune(): void {
-    for (const name of readdirSync(this.#retracted)) {
-      rmSync(join(this.#retracted, name), { recursive: true, force: true });
-    }
     for (const name of readdirSync(this.#attempts)) {
       if (!existsSync(join(this.#forgotten, name))) continue;
       rmSync(join(this.#attempts, name), { recursive: true, force: true });

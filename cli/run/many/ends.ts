@@ -3,6 +3,7 @@ import type { Client } from "../../../client/client.ts";
 import type { RunFilter } from "../../../client/runs/run-lists.ts";
 import type { RunSummary } from "../../../client/types.ts";
 import { durationMs } from "../../../src/shared/duration.ts";
+import { hasFailed } from "../../../src/shared/run-state.ts";
 import { listText } from "../../list.ts";
 import type { Io } from "../../terminal/io.ts";
 import { noProgress, watchWork } from "../../terminal/progress.ts";
@@ -29,8 +30,9 @@ interface Waiting {
 }
 
 /**
- * Waits until all chosen runs have ended, and resolves with them: in the order of the ids, or newest first.
- * Undefined: the time-out was over first. If the answer to a wait has all runs, it is the only request.
+ * Waits until all chosen runs have ended, and resolves with them: in the order of the ids, those of an array
+ * by their place in it, or else newest first. Undefined: the time-out was over first. If the answer to a wait
+ * has all runs, it is the only request.
  */
 export async function endsOf(
   io: Io,
@@ -54,7 +56,8 @@ export async function endsOf(
       const { all, items, next } = await client.runs.checkAll({ ...chosen, ...pages }, options);
       if (all === undefined || all.holds) {
         await progress.stop();
-        return next === null ? items : await readAll(io, client, chosen);
+        const runs = next === null ? items : await readAll(io, client, chosen);
+        return chosen.array === undefined ? runs : runs.toSorted(byPlace);
       }
       open = all.open;
       if (until <= performance.now()) {
@@ -66,6 +69,11 @@ export async function endsOf(
   } finally {
     await progress.stop();
   }
+}
+
+/** Compares two runs of an array by their places. */
+function byPlace({ array: a }: RunSummary, { array: b }: RunSummary): number {
+  return (a?.index ?? 0) - (b?.index ?? 0);
 }
 
 /** All chosen runs, if they do not fit into one answer. */
@@ -81,7 +89,8 @@ function endedWell({ state, exitCode }: RunSummary): boolean {
 }
 
 /**
- * Prints how runs ended, and resolves with one exit code: 0, or that of the first run that did not end well.
+ * Prints how runs ended, and resolves with one exit code: 0, or that of the first run that failed; without
+ * one, of the first that was aborted. Says which runs ended the rest of their array (pool.md#fail-at).
  */
 export async function showEnds(
   io: Io,
@@ -92,11 +101,15 @@ export async function showEnds(
   if (how.json) await io.stdout.write(`${asJson(runs)}\n`);
   else if (how.quiet !== true) await io.stdout.write(view(runs, io, client.now()));
   const failed = runs.filter((run) => !endedWell(run));
-  const [first] = failed;
+  // The runs that an array has ended are not what went wrong.
+  const [first] = [...failed.filter(hasFailed), ...failed];
   if (first === undefined) return 0;
   const { exitCode, message } = verdictOf(await client.runs.get(first.id, { patience: PATIENCE }));
   if (runs.length > 1) await io.say(`${counted(failed.length, "run")} of ${runs.length} did not end well.`);
   else if (message !== undefined) await io.say(message);
+  const ended = failed.find(({ state, array }) => state === "aborted" && array?.failAt !== undefined);
+  const { abort = null } = ended === undefined ? {} : await client.runs.get(ended.id, { patience: PATIENCE });
+  if (abort?.by === "drover") await io.say(`The others were ended: ${abort.reason}.`);
   return exitCode;
 }
 

@@ -1,6 +1,7 @@
 // How does `drover run` submit many runs at once, and stay with them until the last has ended?
 import type { Client } from "../../../client/client.ts";
 import { ApiError, UnreachableError } from "../../../client/errors.ts";
+import { MAX_BATCH_RUNS } from "../../../src/shared/limits.ts";
 import { CliError } from "../../errors.ts";
 import { listenForInterrupts } from "../../terminal/interrupts.ts";
 import type { Io } from "../../terminal/io.ts";
@@ -8,14 +9,16 @@ import { asJson, counted, printable } from "../../terminal/text.ts";
 import { type Attending, submitPatiently } from "../attended.ts";
 import { PATIENCE } from "../patience.ts";
 import type { NamedSpec } from "../spec.ts";
+import { submitArray } from "./array-batches.ts";
 import { endsOf, showEnds } from "./ends.ts";
 
 /** More ids than this make no line that somebody would copy. */
 const MOST_NAMED = 8;
 
 /**
- * Submits runs in one request, and waits for all of them unless they are to be left. Resolves with one exit
- * code. The first interrupt aborts all runs, and the second stops waiting; Ctrl-\ leaves them.
+ * Submits runs, a list in one request and an array in as many as it takes, and waits for all of them unless
+ * they are to be left. Resolves with one exit code. The first interrupt aborts all runs, and the second stops
+ * waiting; Ctrl-\ leaves them.
  */
 export async function submittedMany(
   io: Io,
@@ -24,31 +27,40 @@ export async function submittedMany(
   how: Attending,
 ): Promise<number> {
   const ids = runs.map(({ id }) => id);
+  const enough = new AbortController();
+  const submitting = { io, quiet: how.quiet, enough: enough.signal };
   if (how.detach === true) {
-    const made = await submit(client, runs, how);
+    const made = await submit(client, runs, how, submitting);
     await io.stdout.write(how.json ? `${asJson(made)}\n` : made.map(({ id }) => `${id}\n`).join(""));
     if (how.quiet !== true) await io.say(`${counted(ids.length, "run")} submitted. ${waitAgain(runs)}`);
     return 0;
   }
   const interrupts = listenForInterrupts();
   const leaving = new AbortController();
-  const accepted = submit(client, runs, how, leaving.signal);
+  const accepted = submit(client, runs, how, submitting, leaving.signal);
   let abortedAs: number | undefined;
   const interrupted = interrupts.first.then(async ({ signal, exitCode }) => {
     abortedAs = exitCode;
+    enough.abort(); // of an array that takes several requests, nothing more is submitted
     await io.say("Aborting all runs and waiting for them to end. Press Ctrl-C again to stop waiting.");
-    await accepted;
+    const stored = (await accepted).map(({ id }) => id);
     const reason = `${signal} to drover run`;
-    await client.runs.abortMany({ ids, reason }, { signal: leaving.signal, patience: PATIENCE });
+    for (let at = 0; at < stored.length; at += MAX_BATCH_RUNS) {
+      const some = { ids: stored.slice(at, at + MAX_BATCH_RUNS), reason };
+      await client.runs.abortMany(some, { signal: leaving.signal, patience: PATIENCE });
+    }
   });
   const left = Promise.race([interrupts.second, interrupts.detach.then((it) => accepted.then(() => it))]);
   const toTheEnd = async () => {
-    await accepted;
-    const ended = await endsOf(io, client, { ids }, { quiet: how.quiet, signal: leaving.signal }).catch(
-      (error) => {
-        throw outOfSight(error, runs);
-      },
-    );
+    const stored = (await accepted).map(({ id }) => id);
+    const ended = await endsOf(
+      io,
+      client,
+      { ids: stored },
+      { quiet: how.quiet, signal: leaving.signal },
+    ).catch((error) => {
+      throw outOfSight(error, runs);
+    });
     const exitCode = await showEnds(io, client, ended ?? [], { json: how.json });
     return abortedAs ?? exitCode;
   };
@@ -66,12 +78,20 @@ export async function submittedMany(
   }
 }
 
-function submit(client: Client, runs: readonly NamedSpec[], how: Attending, signal?: AbortSignal) {
-  return submitPatiently((options) => client.runs.submitBatch(runs, { signal, ...options })).catch(
-    (error) => {
-      throw refused(error, runs, how);
-    },
-  );
+function submit(
+  client: Client,
+  runs: readonly NamedSpec[],
+  how: Attending,
+  submitting: Parameters<typeof submitArray>[3],
+  signal?: AbortSignal,
+) {
+  const isArray = runs.every(({ array }) => array !== undefined && array.id === runs[0]?.array?.id);
+  const made = isArray
+    ? submitArray(client, runs, { signal }, submitting)
+    : submitPatiently((options) => client.runs.submitBatch(runs, { signal, ...options }));
+  return made.catch((error) => {
+    throw refused(error, runs, how);
+  });
 }
 
 /** The error of a submission that failed as a whole, in words. */
@@ -91,6 +111,13 @@ function refused(error: unknown, runs: readonly NamedSpec[], how: Attending): un
 
 /** Explains a failure after the runs were accepted: the user must know that they may go on. */
 function outOfSight(error: unknown, runs: readonly NamedSpec[]): unknown {
+  if (error instanceof ApiError && error.code === "expired_run" && error.runs.length > 0) {
+    const left = runs.filter(({ id }) => !error.runs.includes(id));
+    const names = error.runs.slice(0, MOST_NAMED).join(", ");
+    const more = error.runs.length > MOST_NAMED ? ` and ${error.runs.length - MOST_NAMED} more` : "";
+    const text = `Lost sight of the runs, which may go on: some of them have been deleted: ${names}${more}.`;
+    return new CliError(text, left.length === 0 ? [] : [waitAgain(left)]);
+  }
   if (!(error instanceof UnreachableError)) return error;
   return new CliError(`Lost sight of the runs, which may go on: ${error.message}.`, [waitAgain(runs)]);
 }

@@ -7,6 +7,7 @@ import type { OwedEntry } from "../audit/entry.ts";
 import { withEntry } from "../audit/outbox.ts";
 import { type Caused, viaField } from "../audit/via.ts";
 import type { Release } from "./placements/hold.ts";
+import type { Redrive } from "./retry/parked.ts";
 import { type AllocationState, exists, type RequestKey } from "./state.ts";
 import type { Abort } from "./stop.ts";
 import type { TaskRequest } from "./user/requests.ts";
@@ -17,6 +18,7 @@ export type UserEvent = Caused &
   (
     | ({ type: "abort" } & Abort)
     | ({ type: "release" } & Release)
+    | ({ type: "redrive" } & Redrive)
     | TaskRequest
     | { type: "tunnel"; request: TaskTunnel; key?: RequestKey | undefined }
     | { type: "update"; spec: RunSpec; specIndex: number; by: string }
@@ -25,6 +27,7 @@ export type UserEvent = Caused &
 const USER_EVENTS: readonly string[] = [
   "abort",
   "release",
+  "redrive",
   "restart",
   "signal",
   "tunnel",
@@ -60,6 +63,8 @@ function entryOf(event: UserEvent, spec: RunSpec): Omit<OwedEntry, "n" | "at"> {
     }
     case "release":
       return { by: event.by, action: "run.release", reason: event.reason };
+    case "redrive":
+      return { by: event.by, action: "run.redrive", reason: `as ${event.run}` };
     case "restart": {
       const { by, task, all } = event.request;
       return { by, action: "run.restart", reason: all === true ? "all tasks" : ofTask(task) };
@@ -81,7 +86,7 @@ function ofTask(task: string | undefined): string {
   return task === undefined ? "all running tasks" : `task ${task}`;
 }
 
-/** The difference of two specs, without the values of environments and standard input. */
+/** The difference of two specs, without the values of environments, standard input and payload. */
 function diffOfSpecs(before: RunSpec, after: RunSpec): AuditDiff[] {
-  return diffOf(before, after, (pointer) => /^\/(env|stdin|tasks)(\/|$)/.test(pointer));
+  return diffOf(before, after, (pointer) => /^\/(env|stdin|payload|tasks)(\/|$)/.test(pointer));
 }

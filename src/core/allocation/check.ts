@@ -1,4 +1,5 @@
 // Which invariants must every step of a run keep?
+import { jobsIn } from "../../shared/after/entries.ts";
 import { MAX_RUN_EVENTS } from "../../shared/limits.ts";
 import type { Invariant } from "../../shared/machine.ts";
 import { grows, ofRecord } from "../invariants.ts";
@@ -25,6 +26,10 @@ export const allocationInvariants: readonly Invariant<AllocationState>[] = [
     const [was, is] = [revisionAt(before, now), revisionAt(after, now)];
     return last.to === null && is < was ? `revision ${is} of its order follows ${was}` : undefined;
   }),
+  ofRun("jobs.md#following", (_before, { awaits = [] }) => {
+    const [open] = jobsIn(awaits);
+    return open && `it waits for a run of job ${open.job}, and nobody has said which`;
+  }),
   ofRun("rules.md#r2", grows("endedEpoch")),
   ofRun("rules.md#r2", (before, { placements, endedEpoch }) => {
     if (placements === before.placements) return undefined;
@@ -48,6 +53,16 @@ export const allocationInvariants: readonly Invariant<AllocationState>[] = [
       return !mayChange && differ(before[one], after[one]);
     });
     return wrong === undefined && after.ended ? undefined : `it had ended, and its ${wrong ?? "end"} changes`;
+  }),
+  ofRun("retry.md#tries", (before, after) => {
+    if (before.retries === after.retries) return undefined;
+    const { endedEpoch, spec } = after;
+    const [retries, now] = [before.retries ?? [], after.retries ?? []];
+    if (now.length > (spec.retry?.max ?? 0)) return `try ${now.length} has failed, and another follows`;
+    const isOneMore = now.length === retries.length + 1 && retries.every((one, i) => one === now[i]);
+    if (!isOneMore) return "its failed tries change";
+    const isClosed = endedEpoch > before.endedEpoch && now.at(-1)?.epoch === endedEpoch;
+    return isClosed ? undefined : "it is to be tried again, and its placement is still open";
   }),
   ofRun("tasks.md#dead-is-final", (before, after) => {
     if (before.tasks === after.tasks || before.endedEpoch !== after.endedEpoch) return undefined;

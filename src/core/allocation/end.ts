@@ -4,15 +4,19 @@ import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
 import type { PlacedRun, RunDraft } from "./draft.ts";
 import { givenUpKills, outcomeOf, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfStop } from "./outcome.ts";
-import { lastByteBy, logsComplete } from "./output/logs.ts";
+import { lastByteBy, logsComplete, noteTruncated } from "./output/logs.ts";
 import { uploadingAttempt } from "./output/outputs.ts";
 import { beginHold, endHold, isToBeHeld } from "./placements/hold.ts";
 import { closePlacement, takeUp } from "./placements/placement.ts";
 import { mayReschedule, reschedule, resetTasks } from "./placements/reschedule.ts";
 import { isSavingData } from "./placements/sticky.ts";
+import { describeEnd } from "./read/end-text.ts";
+import { tryAgain } from "./retry/again.ts";
+import { endsTryOnly, retryFor } from "./retry/decide.ts";
+import { noteParked } from "./retry/parked.ts";
 import type { AllocationRecord, Outcome, PlacementRecord } from "./state.ts";
 import { requestStop } from "./stop.ts";
-import { attemptOf, epochOf, isOver } from "./tasks/tasks.ts";
+import { attemptOf, epochOf, groupView, isOver } from "./tasks/tasks.ts";
 import { deadlineOf, timeIsOver } from "./time/time-limits.ts";
 
 /**
@@ -22,7 +26,7 @@ import { deadlineOf, timeIsOver } from "./time/time-limits.ts";
  */
 export function conclude(run: PlacedRun): void {
   const { view, now } = run;
-  const { epoch, worker } = run.placement;
+  const { epoch } = run.placement;
   const failedAt = failTime(run.record, now);
   const outcome = run.record.outcome ?? outcomeOf(view, failedAt, now);
   if (run.record.outcome === null) run.set({ outcome });
@@ -36,8 +40,16 @@ export function conclude(run: PlacedRun): void {
     finish(run, outcome);
     return;
   }
+  const placed = run.placement;
   closePlacement(run, "gone", now, view.hostStop === "interruption" ? "interruption" : undefined);
-  if (outcome.again) reschedule(run, worker, failedAt);
+  goOn(run, outcome, placed, failedAt);
+}
+
+/** After the end of a placement: the run is tried again, is placed again, or ends with this outcome. */
+function goOn(run: RunDraft, outcome: Outcome, placed: PlacementRecord, failedAt: Instant): void {
+  const { again = false, retry } = outcome;
+  if (again && retry !== undefined) tryAgain(run, placed, failedAt, retry, describeEnd(run.record, outcome));
+  else if (again) reschedule(run, placed.worker, failedAt);
   else finish(run, outcome);
 }
 
@@ -57,11 +69,13 @@ export function foldEnded(run: RunDraft, ended: Ended): void {
   closePlacement(run, ended.how, at, ended.cause);
   const { outcome, stopRequest } = record;
   const [stuck] = givenUpKills(record);
+  const lost = outcome === null ? retryAfterLoss(record, placement, { ...ended, at }) : undefined;
   if (outcome !== null) {
-    if (outcome.again) reschedule(run, ended.worker, failedAt);
-    else finish(run, outcome);
+    goOn(run, outcome, placement, failedAt);
   } else if (stuck !== undefined) {
     finish(run, outcomeOfGivenUpKill(stuck, at));
+  } else if (lost !== undefined) {
+    goOn(run, lost, placement, failedAt);
   } else if (stopRequest !== null) {
     finish(run, outcomeOfStop(stopRequest, Math.max(failedAt, stopRequest.at), now));
   } else if (!ended.held || ended.how === "refused") {
@@ -71,6 +85,31 @@ export function foldEnded(run: RunDraft, ended: Ended): void {
   } else {
     endLost(run, record, placement, { ...ended, at });
   }
+}
+
+/**
+ * The end of a try whose placement is over before its tasks had an end, if another try follows. `before`: the
+ * run before its placement was closed. A machine that is lost after the time limit of its try counts as that.
+ */
+function retryAfterLoss(
+  before: AllocationRecord,
+  placement: PlacementRecord,
+  ended: Ended,
+): Outcome | undefined {
+  const view = groupView(before);
+  const { stopRequest } = before;
+  if (view.group.retry === undefined || !ended.held || ended.how === "refused") return undefined;
+  if (stopRequest !== null && !endsTryOnly(view)) return undefined;
+  const deadline = deadlineOf(before, placement.from);
+  const isOver = deadline !== undefined && ended.at >= deadline && uploadingAttempt(before) === undefined;
+  const isInterrupted = ended.cause === "interruption" || view.hostStop === "interruption";
+  const cause = isOver ? "timeout" : isInterrupted ? "interrupted" : "machine_lost";
+  const late = isOver ? timeIsOver(before, deadline) : stopRequest;
+  const retry = retryFor(view, { cause: stopRequest === null ? cause : "timeout", exitCode: null });
+  if (retry === undefined) return undefined;
+  const outcome =
+    late === null ? outcomeOfLoss(before, ended, ended.at, ended.at) : outcomeOfStop(late, ended.at);
+  return { ...outcome, again: true, retry };
 }
 
 /**
@@ -112,8 +151,7 @@ function failTime({ tasks }: AllocationRecord, at: Instant): Instant {
 function finish(run: RunDraft, outcome: Outcome): void {
   const { record, now } = run;
   const attempts = record.tasks.flatMap((task) => task.attempts);
-  if (attempts.some(({ id }) => !logsComplete(record, id)))
-    run.note("Log Truncated", now, "the last bytes of the logs did not arrive before the end");
+  for (const task of record.tasks) noteTruncated(run, task);
   const error = attempts.find(({ killError }) => killError !== null)?.killError ?? null;
   if ((record.stopRequest !== null && hadToEnd(record)) || error !== null) {
     const text = `all of it has ended${error === null ? "" : `, with an error: ${error}`}`;
@@ -123,6 +161,7 @@ function finish(run: RunDraft, outcome: Outcome): void {
   // than its run.
   const at = Math.max(outcome.at, ...attempts.map(({ finishedAt }) => finishedAt ?? 0));
   run.set({ outcome: at === outcome.at ? outcome : { ...outcome, at }, ended: true });
+  noteParked(run);
 }
 
 /**

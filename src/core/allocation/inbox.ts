@@ -2,7 +2,7 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { Inbox } from "../inbox.ts";
 import type { EndedAnswer } from "../messages.ts";
-import { foldRunEnded } from "./after/awaiting.ts";
+import { foldArrayEnded, foldRunEnded } from "./after/awaiting.ts";
 import { answerAwaitEnd, foldAwaitEnd } from "./after/followers.ts";
 import { changed, type RunDraft } from "./draft.ts";
 import { foldEnded } from "./end.ts";
@@ -25,6 +25,7 @@ export const allocationInbox: Inbox<"allocation", AllocationState> = {
   forget: { fold: foldForget, answer: answerForget },
   await_end: { fold: foldAwaitEnd, answer: answerAwaitEnd },
   run_ended: { fold: changing(foldRunEnded), answer: answerNoted },
+  array_ended: { fold: changing(foldArrayEnded), answer: answerPlace },
   observed: { fold: changing(foldObserved), answer: answerObserved },
   ended: { fold: changing(foldEnded), answer: answerNoted },
 };

@@ -1,5 +1,5 @@
-// What is the state of a run right after loading? Its memo follows from the stored record and alarm, and
-// determines which messages are sent again.
+// What is stored of a run, and what is its state right after loading? Its memo follows from the stored record
+// and alarm, and determines which messages are sent again.
 import { RETRY_LONGEST_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { type AllocationRecord, type AllocationState, EMPTY_MEMO, type Tombstone } from "./state.ts";
@@ -41,4 +41,9 @@ export function loadedAllocation(
     last?.to === null ? `${last.epoch}.${record.revision + orderChangesAt(record).length}` : "";
   const memo = { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas };
   return { record, memo, spill: [] };
+}
+
+/** What is stored of a run. Null: nothing. */
+export function storedOf({ record, tombstone }: AllocationState): AllocationRecord | Tombstone | null {
+  return record ?? tombstone ?? null;
 }

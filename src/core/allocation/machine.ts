@@ -1,5 +1,7 @@
 // What does an allocation decide about its run (rules.md)?
+
 import type { RunSpec } from "../../schema/run/run.ts";
+import { distinctAfter } from "../../shared/after/entries.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import { confirmed } from "../audit/outbox.ts";
 import { type Caused, viaField } from "../audit/via.ts";
@@ -27,6 +29,7 @@ import {
 import { foldPoolAnswer, isAccepted } from "./placements/placed.ts";
 import { inOrder } from "./read/events.ts";
 import { limitTexts } from "./read/texts.ts";
+import { foldRedrive } from "./retry/parked.ts";
 import { settle } from "./settle.ts";
 import {
   type AllocationMemo,
@@ -42,7 +45,7 @@ import { foldAbort } from "./stop.ts";
 import { upsertOf } from "./summary.ts";
 import { poststopBy } from "./tasks/group.ts";
 import { groupWakesAt, orderChangesAt } from "./time/order-deadlines.ts";
-import { deadlineOf } from "./time/time-limits.ts";
+import { deadlineOf, limitsEachTry } from "./time/time-limits.ts";
 import { once } from "./user/idempotency.ts";
 import { foldRequest } from "./user/requests.ts";
 import { noteTunnel } from "./user/tunnels.ts";
@@ -56,6 +59,8 @@ interface Submission extends Caused {
   budget: Budget | null;
   spec: RunSpec;
   hash: string;
+  /** A run that is not there by then is not made any more (jobs.md#not-submitted). Absent: it is made. */
+  notAfter?: Instant | undefined;
 }
 
 export type AllocationEvent =
@@ -132,7 +137,9 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
       case "storing_data":
       case "last_bytes":
         // The time limit may be reached before the run is placed again.
-        return phase.again ? earliest(phase.until, deadlineOf(record, null)) : phase.until;
+        return phase.again && !limitsEachTry(record)
+          ? earliest(phase.until, deadlineOf(record, null))
+          : phase.until;
       case "starting":
       case "running":
       case "uploading":
@@ -171,6 +178,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return change((run) => foldAbort(run, event));
     case "release":
       return change((run) => foldRelease(run, event));
+    case "redrive":
+      return change((run) => foldRedrive(run, event));
     case "restart":
     case "signal":
       return change((run) => once(run, event.key, () => foldRequest(run, event)));
@@ -204,10 +213,11 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
 
 function submit(
   before: AllocationState,
-  { id, by, project, budget, spec, hash, via }: Submission,
+  { id, by, project, budget, spec, hash, via, notAfter = Number.POSITIVE_INFINITY }: Submission,
   now: Instant,
 ): AllocationState {
   if (before.record !== null || before.tombstone !== undefined) return before;
+  if (now > notAfter) return { record: null, memo: EMPTY_MEMO, spill: [] };
   const record: AllocationRecord = {
     id,
     spec,
@@ -219,7 +229,7 @@ function submit(
     project,
     budget,
     waitingSince: now,
-    ...(spec.after === undefined ? {} : { awaits: [...new Set(spec.after)] }),
+    ...(spec.after === undefined ? {} : { awaits: distinctAfter(spec.after) }),
     firstPlacedAt: null,
     placements: [],
     endedEpoch: 0,
@@ -289,4 +299,9 @@ export function hasHeardPool(state: AllocationState): boolean {
   const { record, memo } = state;
   if (record === null || record.ended || openPlacement(state) !== null) return true;
   return memo.poolHas >= record.poolVersion;
+}
+
+/** Whether the lists of the pool show the run as it is now. */
+export function hasToldPool({ memo, record }: AllocationState): boolean {
+  return memo.poolHas >= (record?.poolVersion ?? 0);
 }

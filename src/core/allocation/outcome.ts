@@ -6,31 +6,11 @@ import type { Ended } from "../messages.ts";
 import { outputsFailure, resultOf, uploadingAttempt } from "./output/outputs.ts";
 import { failedCheckText } from "./placements/attempts.ts";
 import { mayReschedule } from "./placements/reschedule.ts";
+import { retryAfter } from "./retry/decide.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, StopRequest } from "./state.ts";
+import { shellCode } from "./tasks/exit-code.ts";
 import { firstFailed } from "./tasks/group.ts";
 import { type GroupView, groupView, type Member } from "./tasks/tasks.ts";
-
-/** Signal numbers, for the exit code that a shell would give (128 + n). */
-const SIGNAL_NUMBERS: Record<string, number> = {
-  SIGHUP: 1,
-  SIGINT: 2,
-  SIGQUIT: 3,
-  SIGILL: 4,
-  SIGTRAP: 5,
-  SIGABRT: 6,
-  SIGBUS: 7,
-  SIGFPE: 8,
-  SIGKILL: 9,
-  SIGUSR1: 10,
-  SIGSEGV: 11,
-  SIGUSR2: 12,
-  SIGPIPE: 13,
-  SIGALRM: 14,
-  SIGTERM: 15,
-  SIGXCPU: 24,
-  SIGXFSZ: 25,
-  SIGSYS: 31,
-};
 
 const NO_EXIT = { exitCode: null, signal: null, failure: null };
 
@@ -65,19 +45,19 @@ function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now:
 /** The exit of an attempt as a shell reports it, and its stored result. */
 function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "snapshot"> {
   if (attempt.exit === null) return { exitCode: null, signal: null };
-  const { code, signal } = attempt.exit;
-  const exitCode = signal === null ? code : 128 + (SIGNAL_NUMBERS[signal] ?? 0);
-  return { exitCode, signal, ...resultOf(attempt) };
+  return { exitCode: shellCode(attempt.exit), signal: attempt.exit.signal, ...resultOf(attempt) };
 }
 
 /**
  * The outcome of a run whose tasks are all dead. `failedAt`: when the last of them died. If the outcome has
- * `again`, the run is placed again instead of ending (restart.md#eligible).
+ * `again`, the run is placed again instead of ending (restart.md#eligible, retry.md#next-try).
  */
 export function outcomeOf(view: GroupView, failedAt: Instant, now: Instant): Outcome {
   const { record, group, members } = view;
   const at = Math.max(failedAt, record.stopRequest?.at ?? 0, ...members.map(({ deadAt }) => deadAt));
   const outcome = withHeardAt(outcomeOfGroup(view, at), now);
+  const retry = retryAfter(view, outcome);
+  if (retry !== undefined) return { ...outcome, again: true, retry };
   const failed = interruption(view) !== undefined || members.some((one) => one.failed);
   const again = mayReschedule(group.reschedule, record.reschedules, failedAt);
   return record.stopRequest === null && failed && again ? { ...outcome, again } : outcome;

@@ -1,6 +1,8 @@
 // What is a run doing? Its state, its description, its `why` and its alarm are each computed by a switch over
 // `RunPhase`. So the code does not compile until each switch handles a new phase.
+
 import type { RunState } from "../../schema/run/run.ts";
+import type { After } from "../../shared/after/entries.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { givenUpKills } from "./outcome.ts";
 import { lastByteBy } from "./output/logs.ts";
@@ -19,8 +21,8 @@ import { queueDeadline } from "./time/time-limits.ts";
 
 /** The run has no placement. */
 type Unplaced =
-  /** It wants no placement before these runs have ended well. */
-  | { kind: "awaiting"; runs: readonly string[] }
+  /** It wants no placement before these have ended so. */
+  | { kind: "awaiting"; awaits: readonly After[] }
   /** It wants a placement, and fails if it has none at `until`. */
   | { kind: "waiting"; until: Instant | undefined }
   /** Its placement was lost or failed, and it wants another placement from `at` on. */
@@ -58,7 +60,7 @@ export function phaseOf(state: Existing): RunPhase {
 function unplaced(state: Existing): Unplaced {
   const { stopRequest, placeAt, awaits } = state.record;
   if (stopRequest !== null) return { kind: "withdrawing", request: stopRequest };
-  if (awaits !== undefined) return { kind: "awaiting", runs: awaits };
+  if (awaits !== undefined) return { kind: "awaiting", awaits };
   if (placeAt !== undefined) return { kind: "rescheduling", at: placeAt };
   return { kind: "waiting", until: queueDeadline(state) };
 }

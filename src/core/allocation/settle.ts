@@ -6,7 +6,7 @@ import { settleHold } from "./placements/hold.ts";
 import type { AllocationState } from "./state.ts";
 import { requestStop } from "./stop.ts";
 import { isIdle, limitPoststop, settleGroup } from "./tasks/group.ts";
-import { deadlineOf, timeIsOver, timeoutOfWait } from "./time/time-limits.ts";
+import { deadlineOf, limitsEachTry, timeIsOver, timeoutOfWait } from "./time/time-limits.ts";
 
 /** The state after every change that follows from the run's record and the time. */
 export function settle(state: AllocationState, now: Instant): AllocationState {
@@ -74,6 +74,7 @@ function stopBetweenTasks(run: PlacedRun): boolean {
   const deadline = deadlineOf(record, run.placement.from);
   if (record.stopRequest !== null || deadline === undefined || now < deadline) return false;
   const again = record.outcome?.again === true; // only its logs are awaited
+  if (again && limitsEachTry(record)) return false; // the try is over
   if (!again && !isIdle(view, now)) return false;
   const ends = view.members.map(({ deadAt }) => deadAt);
   requestStop(run, timeIsOver(record, Math.min(now, Math.max(deadline, ...ends))));

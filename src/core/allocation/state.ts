@@ -1,7 +1,9 @@
 // What does an allocation store and remember about its run?
+
 import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } from "../../schema/host.ts";
 import type { Peaks } from "../../schema/run/peaks.ts";
 import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.ts";
+import type { After } from "../../shared/after/entries.ts";
 import type { FailureCode } from "../../shared/errors.ts";
 import type { CheckStatus } from "../../shared/health/words.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
@@ -11,6 +13,7 @@ import type { Outbox } from "../audit/outbox.ts";
 import type { Via } from "../audit/via.ts";
 import type { Budget, LossCause, RunRef } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
+import type { FailedTry, RetryReason } from "./retry/record.ts";
 
 /**
  * Which gates of a group are open (tasks.md#stages). The stage only advances, except when all tasks are
@@ -234,6 +237,8 @@ export interface Outcome {
   snapshot?: string;
   /** Its tasks failed, and the run is placed again once its logs are stored. */
   again?: boolean;
+  /** Why it is tried again. Absent: it is not, or its reschedule policy places it again. */
+  retry?: RetryReason;
 }
 
 /** The machine of a failed run is kept, so that people can look into it (tasks.md#kept). */
@@ -293,11 +298,15 @@ export interface AllocationRecord {
   poststopOver?: Instant;
   /** The latest reschedules (restart.md#kept). */
   reschedules: RescheduleEvent[];
+  /** The tries that failed, and after which another followed. Absent: none (retry.md#record). */
+  retries?: FailedTry[];
+  /** The run that repeats it, since it was parked (retry.md#redrive). Absent: none does. */
+  redriven?: { run: string; at: Instant; by: string };
   /** A sticky run's stored data, or why its latest data were not stored. */
   saved?: SavedData;
-  /** The runs whose good end it awaits before it wants a placement (api.md#after). Absent: none. */
-  awaits?: string[] | undefined;
-  /** The run whose end kept it from starting, and how that one ended. Absent: none did. */
+  /** The ends that it awaits before it wants a placement (api.md#after). Absent: none. */
+  awaits?: After[] | undefined;
+  /** The run whose end kept it from starting, and how that one ended. Absent: none did, or no single one. */
   firstCause?: { run: string; text: string };
   /** The runs that it must tell of its end. Absent: none. */
   followers?: RunRef[] | undefined;
@@ -343,10 +352,12 @@ export interface AllocationMemo {
   keepLogsMs?: Millis | undefined;
   /** When to ask the pool for `keepLogsMs` again: when an alarm fires that was set before the load. */
   askAt?: Instant | undefined;
+  /** What an hour of the next try costs on the cheapest machine, as the pool says. Absent: unknown. */
+  offeredRate?: number | undefined;
   /** By run whose end it awaits: when to ask that run again. Absent: now. */
   askEndAt: Readonly<Record<string, Instant>>;
   /** Why the pool refused the run. The record is gone then. */
-  refusal: { code: string; text: string; retryAfterMs?: number } | null;
+  refusal: { code: string; text: string; retryAfterMs?: number; runs?: string[] } | null;
 }
 
 export interface AllocationState {

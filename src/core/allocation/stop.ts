@@ -6,6 +6,7 @@ import { outcomeOfStop } from "./outcome.ts";
 import { foldRelease } from "./placements/hold.ts";
 import { killTimeoutOf } from "./placements/placement.ts";
 import { reasonOf } from "./read/why-stopped.ts";
+import { endsTryOnly } from "./retry/decide.ts";
 import type { StopRequest } from "./state.ts";
 
 /** Who aborts a run, and why. `force`: kill everything at once. */
@@ -33,12 +34,14 @@ export function foldEndRun(run: RunDraft, { submittedAt, reason, by, graceful = 
 }
 
 /**
- * Stores a request to stop the run, unless another request or a final outcome was stored first. `placement`:
+ * Stores a request to stop the run, unless another request or a final outcome was stored first. A request
+ * that only ends a try gives way (retry.md#time-limit). `placement`:
  * the placement in which the run stops. The longest kill timeout of this placement applies.
  */
 export function requestStop(run: RunDraft, request: StopRequest, placement = run.placement): void {
   const { stopRequest, outcome } = run.record;
-  if (stopRequest !== null || (outcome !== null && !outcome.again)) return;
+  const isTaken = stopRequest !== null && (request.state === "timedout" || !endsTryOnly(run.view));
+  if (isTaken || (outcome !== null && !outcome.again)) return;
   const { at, by, reason } = request;
   const { tasks, lone } = run.view.group;
   // In a group each task gets its own event when its stop begins.

@@ -1,5 +1,7 @@
 // What does a run tell its pool about itself, and what do lists of runs show?
+
 import type { RunSummary } from "../../schema/run/run.ts";
+import { arraysIn } from "../../shared/after/entries.ts";
 import { protocolOf } from "../../shared/compat.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { owedField } from "../audit/outbox.ts";
@@ -9,11 +11,16 @@ import { costOfTimes } from "../run/cost.ts";
 import { type Mishaps, NO_MISHAPS } from "../run/mishaps.ts";
 import { runSummary } from "../run/run-summary.ts";
 import { commandOf, containerNeedsOf, resourcesOf, tasksOf } from "../spec.ts";
+import { awaitedBy } from "./after/awaiting.ts";
 import { healthFields } from "./health/view.ts";
 import { phaseOf, startedAt, stateOf } from "./phase.ts";
 import { avoidedWorkers } from "./placements/reschedule.ts";
 import { preferredWorker } from "./placements/sticky.ts";
 import { costOf } from "./read/cost.ts";
+import { triesFailed } from "./retry/decide.ts";
+import { escalations, specInEffect } from "./retry/needs.ts";
+import { parkedOf } from "./retry/parked.ts";
+import { workersToAvoid } from "./retry/tries.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -76,14 +83,38 @@ function paidField({ placements }: AllocationRecord): Pick<RunUpsert, "paid"> {
   return over.length === 0 ? {} : { paid: costOfTimes(over, 0) };
 }
 
+/** The arrays that it awaits, and, once it has ended, the run that kept it from starting. */
+function afterFields(record: AllocationRecord): Pick<RunUpsert, "deferred" | "awaitsArrays" | "firstCause"> {
+  const { awaits, ended, firstCause } = record;
+  const arrays = arraysIn(awaitedBy(record));
+  return {
+    ...(awaits === undefined ? {} : { deferred: true }),
+    ...(arrays.length === 0 ? {} : { awaitsArrays: arrays }),
+    ...(ended && firstCause !== undefined ? { firstCause } : {}),
+  };
+}
+
 function wantsPlace({ stopRequest, outcome, placeAt, awaits }: AllocationRecord): boolean {
   return stopRequest === null && outcome === null && placeAt === undefined && awaits === undefined;
+}
+
+/** What the pool must know of its tries, and of those that may follow. */
+function retryFields({ record, memo }: Existing): Pick<RunUpsert, "retried" | "escalations" | "parked"> {
+  if (record.spec.retry === undefined) return {};
+  const retried = triesFailed(record);
+  const more = memo.accepted ? [] : escalations(record.spec);
+  return {
+    ...(retried === 0 ? {} : { retried }),
+    ...(more.length === 0 ? {} : { escalations: more }),
+    ...(record.spec.retry.park ? { parked: parkedOf(record) ?? null } : {}),
+  };
 }
 
 /** The run as it describes itself to its pool. */
 export function upsertOf(state: Existing): RunUpsert {
   const { record } = state;
-  const { spec, outcome } = record;
+  const { outcome } = record;
+  const spec = specInEffect(record);
   return {
     run: record.id,
     submittedAt: record.submittedAt,
@@ -101,8 +132,10 @@ export function upsertOf(state: Existing): RunUpsert {
     ...(spec.array === undefined ? {} : { array: spec.array }),
     ...(spec.keep === undefined ? {} : { keptUntil: record.hold?.until ?? null }),
     ...(spec.replace === undefined ? {} : { replace: spec.replace }),
+    ...(spec.concurrency === undefined ? {} : { concurrency: spec.concurrency }),
     resources: resourcesOf(spec),
     ...(spec.machine === undefined ? {} : { asks: spec.machine }),
+    ...retryFields(state),
     hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),
     ...containersField(spec),
     fakes: tasksOf(spec).some(({ fake }) => fake !== undefined),
@@ -115,8 +148,8 @@ export function upsertOf(state: Existing): RunUpsert {
     ...mishapsOf(record),
     ...healthFields(record),
     wants: wantsPlace(record) ? "place" : "nothing",
-    ...(record.awaits === undefined ? {} : { deferred: true }),
-    avoid: avoidedWorkers(record),
+    ...afterFields(record),
+    avoid: [...new Set([...avoidedWorkers(record), ...workersToAvoid(record)])],
     prefer: spec.sticky ? preferredWorker(record) : null,
     epoch: openPlacement(state)?.epoch ?? 0,
     ended: record.endedEpoch,

@@ -2,6 +2,8 @@
 import type { Invariant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import { grows, ofRecord, ofRows } from "../invariants.ts";
+import { endsWithArray } from "./arrays/array-ends.ts";
+import { holdsSlot } from "./concurrency/slots.ts";
 import { isOpenTo, SEVERAL_PROJECTS } from "./projects.ts";
 import { isKept, isOpen, type PoolRecord, providedWorkers, runKey } from "./record.ts";
 import { runToOutlive } from "./rows/replaced.ts";
@@ -72,6 +74,25 @@ export const poolInvariants: readonly Invariant<PoolState>[] = [
     return placed > most
       ? `it is placed as one of ${placed} of its array, and at most ${most} may be`
       : undefined;
+  }),
+  ofRows("pool.md#concurrency-keys", runs, (before, row, { memo }) => {
+    if (row.concurrency === undefined || !isOpen(row) || before?.opened === row.opened) return undefined;
+    const holders = [...memo.index.sharing.of(row)].filter(holdsSlot);
+    // Each counts its own limit, and one with a higher limit may have been placed last.
+    const most = Math.max(...holders.map(({ concurrency }) => concurrency?.limit ?? 1));
+    return holders.length > most
+      ? `it is one of ${holders.length} that hold a slot of its key, and at most ${most} may`
+      : undefined;
+  }),
+  ofRows("pool.md#array-ends", runs, (_before, { wants, deferred, awaitsArrays }) =>
+    wants === "place" && (deferred === true || awaitsArrays !== undefined)
+      ? "it wants a place, and awaits the ends of others"
+      : undefined,
+  ),
+  ofRows("pool.md#fail-at", runs, (before, row, { memo }) => {
+    if (!isOpen(row) || before?.opened === row.opened || row.array?.failAt === undefined) return undefined;
+    const why = endsWithArray(memo.index.arrays, row);
+    return why && `it is placed although ${why}`;
   }),
   ofRows("pool.md#replacing", runs, (before, row, state) => {
     if (row.replace === undefined || !isOpen(row) || before?.opened === row.opened) return undefined;

@@ -9,7 +9,9 @@ import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Mes
 import type { Place, RunRef } from "../messages.ts";
 import type { PricedType } from "../provider-answers.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
+import { arrayNews, arraysToEnd } from "./arrays/array-ends.ts";
 import { poolInvariants } from "./check.ts";
+import { noteTurns } from "./concurrency/round-robin.ts";
 import { runsToEnd, workersToDrain, workersToKill } from "./forced.ts";
 import { poolInbox } from "./inbox.ts";
 import { looked } from "./past/hours.ts";
@@ -58,7 +60,7 @@ export type PoolEvent =
   | Answered<"webhook", "news">;
 
 export type PoolMessage =
-  | Letter<"allocation", "place" | "poke_run" | "end_run" | "forget">
+  | Letter<"allocation", "place" | "poke_run" | "end_run" | "array_ended" | "forget">
   | Letter<"worker", Exclude<Kind<"worker">, "order">>
   | Letter<"webhook", "news">
   | ExportMessage
@@ -156,6 +158,7 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "listed":
       return looked(foldListing(configured, event, now), now);
     case "forget_answered":
+    case "array_ended_answered":
     case "end_run_answered":
     case "place_answered":
     case "poke_run_answered":
@@ -181,6 +184,7 @@ function decide(state: Configured, now: Instant): Configured {
   let next: Configured = state;
   const isForced = state.record.forced !== undefined;
   for (const { run, worker } of isForced ? [] : places) openEpoch(next, run, worker, now);
+  noteTurns(next, isForced ? [] : places, now);
   for (const offer of isForced ? [] : creates) {
     pass.awaited.add(nextWorkerName(next.record));
     next = askForWorker(next, offer, now);
@@ -235,9 +239,11 @@ function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
     const body = { run: row.run, submittedAt: row.submittedAt };
     owed.push({ object, to: row.run, kind: "poke_run", repeatedBy: "peer", body });
   }
-  for (const body of [...runsToEnd(state), ...replacedToEnd(state)]) {
+  for (const body of [...runsToEnd(state), ...replacedToEnd(state), ...arraysToEnd(state)]) {
     owed.push({ object, to: body.run, kind: "end_run", repeatedBy: "self", body });
   }
+  for (const body of arrayNews(state))
+    owed.push({ object, to: body.run, kind: "array_ended", repeatedBy: "self", body });
   return owed;
 }
 

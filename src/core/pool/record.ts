@@ -23,7 +23,7 @@ import type { Reach } from "../webhook/messages.ts";
 import type { OpenHour } from "./past/hour-record.ts";
 
 /** A run as its pool knows it: the allocation's latest upsert, and its placement. */
-export interface RunRow extends Omit<RunUpsert, "audit"> {
+export interface RunRow extends Omit<RunUpsert, "audit" | "escalations"> {
   /** The number of the latest entry of the audit log that came from its allocation. Absent: none came. */
   audited?: number;
   /** The number of the change with which the row was made. Absent: the row has not been written yet. */
@@ -43,10 +43,17 @@ export interface RunRow extends Omit<RunUpsert, "audit"> {
    */
   replacedBy?: { run: string; by: string; confirmed?: true };
   /**
+   * Whose turn it is among keys that take turns: the lowest number (pool.md#round-robin). Absent: its key
+   * takes no turns.
+   */
+  turn?: number;
+  /**
    * The allocation has confirmed that its run must end, because its pool is deleted by force. Absent: it has
    * not.
    */
   endAcknowledged?: true;
+  /** The allocation has confirmed that its run must end with its array (pool.md#fail-at). Absent: not yet. */
+  endsWithArray?: true;
   /** A user deletes the run: its row stays in memory until the allocation has forgotten the run. */
   forget?: true;
   /** The number of the row's latest change (`changes.ts`). Absent: the row has not been written yet. */
@@ -93,6 +100,8 @@ export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop" |
   project: string | null;
   /** When the worker was last marked gone: its cost until then has been counted. Absent: never. */
   spentUntil?: Instant;
+  /** Its cost was not counted then: there was no machine, as far as was known. Absent: it was counted. */
+  uncounted?: true;
   /** The number of the row's latest change (`changes.ts`). Absent: the row has not been written yet. */
   number?: number;
 }

@@ -65,7 +65,11 @@ export type RecordedEvent =
   | DeniedEvent;
 
 /** An event of the registry. */
-type Event = Caused & (RecordedEvent | { type: "tick" | "audit_exported" | "webhook_entries" | "resealed" });
+type Event = Caused &
+  (
+    | RecordedEvent
+    | { type: "tick" | "audit_exported" | "webhook_entries" | "job_listed" | "jobs_skipped" | "resealed" }
+  );
 
 /**
  * The entry that belongs to an event, from the state before the event. Undefined: the event changes nothing

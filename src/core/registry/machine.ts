@@ -13,6 +13,8 @@ import type { AuditTable } from "../audit/table.ts";
 import type { Caused } from "../audit/via.ts";
 import type { Letter } from "../inbox.ts";
 import { ofRecord } from "../invariants.ts";
+import { foldJob, type JobListed, type JobTables } from "../job/listed.ts";
+import { foldSkipped, type JobsSkipped } from "../job/skips/counts.ts";
 import { ownValue } from "../own-value.ts";
 import type { Rows } from "../rows.ts";
 import { type RecordedEvent, registryEntry } from "./audit.ts";
@@ -52,7 +54,7 @@ import {
   webhooksOwed,
 } from "./webhooks.ts";
 
-export interface RegistryState extends PoolsState, SecretsState {
+export interface RegistryState extends PoolsState, SecretsState, JobTables {
   tokens: Rows<TokenRow>;
   /** The tokens that were given for tokens of other issuers (oidc.md#exchange). */
   exchanged: Rows<TokenRow>;
@@ -67,7 +69,15 @@ export interface RegistryState extends PoolsState, SecretsState {
 }
 
 export type RegistryEvent = Caused &
-  (RecordedEvent | { type: "tick" } | WebhookEntries | ResealedEvent | ExportAnswered);
+  (
+    | RecordedEvent
+    | { type: "tick" }
+    | WebhookEntries
+    | JobListed
+    | JobsSkipped
+    | ResealedEvent
+    | ExportAnswered
+  );
 
 export type RegistryMessage =
   | Letter<"pool", "configure">
@@ -88,7 +98,7 @@ function withEntry(state: RegistryState, entry: NewEntry, now: Instant): Registr
   return { ...state, record: { pools: {}, ...state.record, exported: nothingExported(now) } };
 }
 
-/** Stores entries that an endpoint of webhooks owed. */
+/** Stores entries that another object owed. */
 function withEntries(state: RegistryState, entries: readonly NewEntry[], now: Instant): RegistryState {
   return entries.reduce((next, entry) => withEntry(next, entry, now), state);
 }
@@ -158,6 +168,18 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
     ),
 };
 
+/** What endpoints and jobs say of themselves. Returns the entries of the audit log that come with it. */
+function foldWord(
+  state: RegistryState,
+  event: WebhookEntries | JobListed | JobsSkipped,
+  now: Instant,
+): NewEntry[] {
+  if (event.type === "webhook_entries") return foldWebhookEntries(state.webhooks, event, now);
+  if (event.type === "job_listed") return foldJob(state, event, now);
+  foldSkipped(state.jobs, event, now);
+  return [];
+}
+
 function fold(state: RegistryState, event: RegistryEvent, now: Instant): RegistryState {
   switch (event.type) {
     case "tick":
@@ -224,7 +246,9 @@ function fold(state: RegistryState, event: RegistryEvent, now: Instant): Registr
       foldWebhookAnswer(state.webhooks, event, now);
       return state;
     case "webhook_entries":
-      return withEntries(state, foldWebhookEntries(state.webhooks, event, now), now);
+    case "job_listed":
+    case "jobs_skipped":
+      return withEntries(state, foldWord(state, event, now), now);
     case "audit_exported":
       return withExported(state, event, now);
   }

@@ -1,6 +1,7 @@
 // What keeps a project from being deleted (projects.md#what-exists)?
 import { DEFAULT_PROJECT, projectsServed } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
+import type { JobRow } from "../job/listed.ts";
 import type { ReadonlyRows } from "../rows.ts";
 import { type PoolsState, poolsOf } from "./pools.ts";
 import { hasProject, type ProjectRow, unknownProject } from "./projects.ts";
@@ -17,6 +18,7 @@ interface Belongings extends Pick<PoolsState, "record"> {
   trust: ReadonlyRows<TrustRow>;
   secrets: ReadonlyRows<SecretRow>;
   webhooks: ReadonlyRows<WebhookRow>;
+  jobs: ReadonlyRows<JobRow>;
 }
 
 /** Why a project cannot be deleted: what is left of it (projects.md#what-exists). Null: it can. */
@@ -44,6 +46,7 @@ function leftOf(state: Belongings, project: string): string[] {
     ...[...state.trust.live()].filter(isOwn).map(({ name }) => `the trust rule ${name}`),
     ...[...state.secrets.live()].filter(isOwn).map(({ name }) => `the secret ${name}`),
     ...webhooks.map(({ name, deletedBy }) => `the webhook ${name}${deletedBy ? ", being deleted" : ""}`),
+    ...[...state.jobs.live()].filter(isOwn).map(({ name }) => `the job ${name}`),
     ...pools.map(([name]) => `the pool ${name}, which names it`),
   ];
 }

@@ -21,6 +21,8 @@ export function runSummary(
     ...(run.rerunOf === undefined ? {} : { rerunOf: run.rerunOf }),
     ...(run.array === undefined ? {} : { array: run.array }),
     ...(typeof run.keptUntil === "number" ? { keptUntil: iso(run.keptUntil) } : {}),
+    ...(run.retried === undefined ? {} : { tries: run.retried + 1 }),
+    ...parkedField(run),
     ...(run.health === undefined ? {} : { health: run.health }),
     exitCode: run.exitCode,
     ...(run.failure === undefined ? {} : { failure: run.failure }),
@@ -30,4 +32,8 @@ export function runSummary(
     startedAt: isoOrNull(run.startedAt),
     finishedAt: isoOrNull(run.finishedAt),
   };
+}
+
+function parkedField({ parked = null }: RunUpsert): Pick<RunSummary, "parked"> {
+  return parked === null ? {} : { parked: { ...parked, since: iso(parked.since) } };
 }

@@ -144,7 +144,7 @@ function supersede(state: Endpoint, { pool, id, submittedAt }: RunSummary, now: 
   const run = `${pool} ${id} ${submittedAt}`;
   const same = state.deliveries.derive(inOrder).filter((row) => subjectOf(row) === run);
   for (const [index, row] of same.entries()) {
-    const mayBeInFlight = index === 0 && row.nextAt <= now;
+    const mayBeInFlight = index === 0 && row.nextAt <= Math.max(now, state.memo.clockAt);
     if (row.type === "run.updated" && row !== same.at(-1) && !mayBeInFlight)
       end(state, row, "superseded", now);
   }

@@ -62,7 +62,8 @@ export const webhookMachine: Machine<WebhookState, WebhookEvent, WebhookMessage>
 
   apply(before, event, now) {
     const known = { record: before.record, version: before.deliveries.version };
-    const state = noteAudit(known, fold(before, event, now), event, now);
+    const memo = { ...before.memo, clockAt: Math.max(before.memo.clockAt, now) };
+    const state = noteAudit(known, fold({ ...before, memo }, event, now), event, now);
     const endpoint = endpointOf(state);
     if (endpoint === undefined) return state;
     boundDeliveries(endpoint, before.record?.nextNumber ?? 0);

@@ -36,6 +36,7 @@ export function runPayload(run: RunSummary, url: string, now: Instant): string {
     version: run.version,
     exitCode: run.exitCode,
     labels: run.labels,
+    ...(run.parked === undefined ? {} : { parked: run.parked }),
     submittedAt: run.submittedAt,
     startedAt: run.startedAt,
     finishedAt: run.finishedAt,

@@ -119,6 +119,8 @@ export interface WebhookState {
     url: string;
     /** When deliveries that are too old were last forgotten. */
     forgotAt: Instant;
+    /** The latest time that this process has seen. The clock may have been set back since then. */
+    clockAt: Instant;
     /** By pool: how far its changes go, by news that came while the endpoint was asking the pool. */
     news: Record<string, Reach>;
   };

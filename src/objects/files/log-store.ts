@@ -19,6 +19,9 @@ type StoredSegment =
 /** At most `maxBytes` of a stream, from `from` on. */
 export type LogPosition = Pick<LogRequest, "stream" | "from" | "maxBytes"> & { attempt: string };
 
+/** How many rows are in memory while logs are deleted: each may have megabytes. */
+export const CLEARED_AT_ONCE = 8;
+
 /** The segments of an allocation's logs, which do not fit into its value (`AllocationRecord.logs`). */
 export class LogStore {
   readonly #kv: SyncKvStorage;
@@ -49,10 +52,15 @@ export class LogStore {
       await this.#bucket?.delete(objects.map(({ key }) => key));
     }
     if (!may()) return;
-    for (const [name] of [...this.#kv.list({ prefix: "log/" })]) {
-      this.#kv.delete(name);
-      meter.rowsWritten += 1;
+    for (let names = this.#someNames(); names.length > 0; names = this.#someNames()) {
+      for (const name of names) this.#kv.delete(name);
+      meter.rowsWritten += names.length;
     }
+  }
+
+  /** The names of some rows. A list brings their bytes, too, and all of them may be more than memory has. */
+  #someNames(): string[] {
+    return [...this.#kv.list({ prefix: "log/", limit: CLEARED_AT_ONCE })].map(([name]) => name);
   }
 
   /**

@@ -5,6 +5,7 @@ import {
   frameDue,
   isListening,
   isSettled,
+  mayWait,
   NO_SIDE_NEWS,
   newAttachment,
   resumeSocket,
@@ -12,18 +13,23 @@ import {
   sideNews,
 } from "../../core/worker/host/host-socket.ts";
 import { workerInbox } from "../../core/worker/inbox.ts";
-import type { ExistingWorker, WorkerState } from "../../core/worker/state.ts";
+import { type ExistingWorker, undeliveredPlacements, type WorkerState } from "../../core/worker/state.ts";
 import type { HostFrame, Report } from "../../schema/host.ts";
 import { DroverError, STATUS_OF_CODE } from "../../shared/errors.ts";
 import { CLOSE_CODES_FROM } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { receive } from "../messages/post.ts";
+import { platformTimer, type Timer } from "../waiting.ts";
 import { admit, existingWorker, type WorkerActor, waitingReports } from "./exchange.ts";
 
 /** The longest reason in a close frame, in bytes (platform.md#sockets). */
 const MAX_CLOSE_REASON = 123;
 /** The status of a socket that a newer socket has replaced. */
 const REPLACED = 408;
+/** How long orders that may wait are gathered, so that they go out as one frame. */
+const GATHER_MS = 10;
+/** When frames are tried again that could not be sent, as when the disk was full. */
+const TRY_AGAIN_MS = 1_000;
 const OVER = "the worker has been terminated; shut this machine down";
 const LATER_START = "a later start of this host's agent has taken over";
 
@@ -56,15 +62,23 @@ export class HostSocketSession {
   readonly #actor: WorkerActor;
   readonly #sockets: () => HostSocket[];
   readonly #now: () => Instant;
+  readonly #timer: Timer;
   /** The side news that this process sent last, and whether it has asked for a full report. */
   #side = NO_SIDE_NEWS;
   #hasAsked = false;
+  #gathers = false;
 
-  constructor(actor: WorkerActor, sockets: () => HostSocket[], now: () => Instant) {
+  constructor(
+    actor: WorkerActor,
+    sockets: () => HostSocket[],
+    now: () => Instant,
+    timer: Timer = platformTimer,
+  ) {
     this.#actor = actor;
     this.#sockets = sockets;
     this.#now = now;
-    actor.watch(() => this.#sendAllDue());
+    this.#timer = timer;
+    actor.watch(() => this.#sendAllDue(false));
   }
 
   /**
@@ -167,13 +181,29 @@ export class HostSocketSession {
     return existingWorker(this.#actor, "of this socket");
   }
 
-  #sendAllDue(): void {
+  /** Sends the frames that are due. `gathered`: also those that may wait. */
+  #sendAllDue(gathered: boolean): void {
     if (this.#actor.state.record === null) return;
     const living = this.#living();
-    for (const socket of this.#sockets()) this.#sendDue(socket, living);
+    for (const socket of this.#sockets()) this.#sendDue(socket, living, gathered);
   }
 
-  #sendDue(socket: HostSocket, living: ExistingWorker): void {
+  /** If this process dies before it sends them, its sockets end, and the host says everything again. */
+  #gather(forMs = GATHER_MS): void {
+    if (this.#gathers) return;
+    this.#gathers = true;
+    this.#timer(forMs, () => {
+      this.#gathers = false;
+      try {
+        this.#sendAllDue(true);
+      } catch (error) {
+        console.warn({ event: "frames_wait", error: String(error) });
+        this.#gather(TRY_AGAIN_MS);
+      }
+    });
+  }
+
+  #sendDue(socket: HostSocket, living: ExistingWorker, gathered: boolean): void {
     const note = socket.note();
     if (note === null) return;
     if (note.incarnation !== living.record.incarnation) {
@@ -182,14 +212,16 @@ export class HostSocketSession {
     }
     const frame = frameDue(living, note, this.#side, this.#now());
     if (frame?.kind === "ask") this.#ask(socket);
-    const sent = frame?.kind === "orders" ? afterOrders(living, note) : note;
+    const waits = frame?.kind === "orders" && !gathered && mayWait(living, note);
+    const sent = frame?.kind === "orders" && !waits ? afterOrders(living, note) : note;
     const settled = isSettled(living, this.#now());
     if (sent !== note || settled !== note.settled) socket.keep({ ...sent, settled });
-    if (frame?.kind !== "orders") return;
+    if (waits) this.#gather();
+    if (frame?.kind !== "orders" || waits) return;
     const side = this.#side;
     this.#side = sideNews(living);
     try {
-      this.#actor.apply({ type: "orders_sent" });
+      if (undeliveredPlacements(living).length > 0) this.#actor.apply({ type: "orders_sent" });
     } catch (error) {
       // Nothing was stored, so nothing may be sent (rule R1). The frame is still due.
       this.#side = side;

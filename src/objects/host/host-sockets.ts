@@ -5,7 +5,7 @@ import { CLOSE_CODES_FROM, MAX_REPORT_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { claimOf } from "../../signing/claim.ts";
 import { CHALLENGE, type Session, sealed, unsealed } from "../../signing/frame.ts";
-import { droverNow } from "../clock.ts";
+import { droverNow, fromPlatform } from "../clock.ts";
 import type { Refused, SocketRefusal } from "../rpc.ts";
 import type { HostAuth } from "./host-auth.ts";
 import type { HostSocket } from "./host-socket-session.ts";
@@ -44,7 +44,10 @@ export function hostSocket(ctx: DurableObjectState, socket: WebSocket): HostSock
   return {
     send: (text) => ignoreClosed(() => sendFrame(socket, text)),
     close: (code, reason) => ignoreClosed(() => socket.close(code, reason)),
-    heardAt: () => ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? null,
+    heardAt: () => {
+      const at = ctx.getWebSocketAutoResponseTimestamp(socket);
+      return at === null ? null : fromPlatform(at.getTime());
+    },
     note: () => attachmentOf(socket).note,
     keep: (note) => attach(socket, { ...attachmentOf(socket), note }),
   };

@@ -21,6 +21,8 @@ export function peersOf(env: Env) {
     worker: (id: string) => env.CLOUD_WORKER.getByName(id),
     pool: (name: string) => env.POOL.getByName(name),
     webhook: (id: string) => env.WEBHOOK.getByName(id),
+    /** `id`: the job's name, after its project unless that is `default` (`jobIdOf`). */
+    job: (id: string) => env.JOB.getByName(id),
     registry: () => registryOf(env),
   };
 }

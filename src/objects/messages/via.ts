@@ -4,7 +4,7 @@ import type { RegistryEvent, RegistryMessage, RegistryState } from "../../core/r
 import type { Objects } from "../rpc.ts";
 import type { Shell } from "../shell.ts";
 
-type Called = Pick<Objects, "allocation" | "worker" | "pool" | "webhook">;
+type Called = Pick<Objects, "allocation" | "worker" | "pool" | "webhook" | "job">;
 
 /** The objects, whose calls that have an entry in the audit log name the request. */
 export function calledVia(objects: Called, via: Via): Called {
@@ -15,6 +15,7 @@ export function calledVia(objects: Called, via: Via): Called {
         submit: (request) => one.submit({ ...request, via }),
         abort: (request) => one.abort({ ...request, via }),
         release: (request) => one.release({ ...request, via }),
+        redrive: (request) => one.redrive({ ...request, via }),
         restart: (request, key) => one.restart(request, key, via),
         signal: (request, key) => one.signal(request, key, via),
         tunnel: (request, key) => one.tunnel(request, key, via),
@@ -33,6 +34,17 @@ export function calledVia(objects: Called, via: Via): Called {
       return replacing(one, {
         forget: (run, by) => one.forget(run, by, via),
         invite: (request) => one.invite({ ...request, via }),
+      });
+    },
+    job(name) {
+      const one = objects.job(name);
+      return replacing(one, {
+        put: (request) => one.put(request, via),
+        remove: (by) => one.remove(by, via),
+        trigger: (request) => one.trigger(request, via),
+        redrive: (request) => one.redrive(request, via),
+        pause: (by) => one.pause(by, via),
+        resume: (makeUp, by) => one.resume(makeUp, by, via),
       });
     },
     webhook(id) {

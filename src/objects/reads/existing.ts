@@ -9,6 +9,9 @@ import { DroverError, type ErrorCode, type FieldError } from "../../shared/error
 import type { Millis } from "../../shared/machine.ts";
 import type { SubmitRequest, WaitedFor } from "../rpc.ts";
 
+/** How long a reader waits for the pool to say where the run is placed, if only the pool may know this. */
+export const PLACE_KNOWN_MS = 1_000;
+
 /** The run. Throws `expired_run` if the run was deleted, and `unknown_run` if it never existed. */
 export function existing(state: AllocationState, run: string): Existing {
   if (state.record !== null) return { ...state, record: state.record };
@@ -52,12 +55,16 @@ function differences(one: RunSpec, other: RunSpec): FieldError[] {
 /** Why the pool refused a run, as an error for its submitter. */
 export function refusedBy(
   pool: string,
-  refusal: { code: string; text: string; retryAfterMs?: Millis },
+  refusal: { code: string; text: string; retryAfterMs?: Millis; runs?: string[] },
 ): DroverError {
   // A pool without a record does not know its name.
   const text = refusal.code === "unknown_pool" ? `there is no pool "${pool}"` : refusal.text;
+  const { code, retryAfterMs, runs } = refusal;
   // The pool refuses only with codes of this type.
-  return new DroverError(refusal.code as ErrorCode, text, refusal);
+  return new DroverError(code as ErrorCode, text, {
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(runs === undefined ? {} : { extra: { runs } }),
+  });
 }
 
 /** Whether no machine keeps the run (tasks.md#kept). */

@@ -6,6 +6,7 @@ import type { RunFilter } from "../rpc.ts";
 /** Whether a run matches the states and labels of a filter. Callers look up runs by the filter's ids. */
 export function isMatch(row: RunRow, filter: RunFilter): boolean {
   if (filter.failed === true && !hasFailed(row)) return false;
+  if (filter.parked === true && (row.parked ?? null) === null) return false;
   return filter.states.includes(row.state) && isSelected(row, filter);
 }
 

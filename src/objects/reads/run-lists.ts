@@ -95,7 +95,7 @@ function sqlFilterOf({ states, labels, array, project }: RunFilter) {
 }
 
 /** What people look for, as conditions in SQL: the same as in `isMatch`. */
-function searchOf({ prefix, by, text, failed }: RunFilter): RowFilter[] {
+function searchOf({ prefix, by, text, failed, parked }: RunFilter): RowFilter[] {
   const found: RowFilter[] = [];
   if (by !== undefined) found.push({ field: "$.by", values: [by] });
   if (prefix !== undefined) {
@@ -106,6 +106,7 @@ function searchOf({ prefix, by, text, failed }: RunFilter): RowFilter[] {
     const ended = "ifnull(json_extract(v, '$.exitCode'), 0) <> 0";
     found.push({ where: `(json_extract(v, '$.state') <> 'complete' OR ${ended})`, bound: [] });
   }
+  if (parked === true) found.push({ where: "json_extract(v, '$.parked') IS NOT NULL", bound: [] });
   if (text !== undefined) {
     const has = (place: string) => `instr(lower(${place}), ?) > 0`;
     const inLabel = `EXISTS (SELECT 1 FROM json_each(v, '$.labels') AS label WHERE ${has("label.value")})`;

@@ -1,5 +1,6 @@
 // Which calls can the edge and other objects make to the registry?
 import type { OwedEntry } from "../../core/audit/entry.ts";
+import type { JobListing } from "../../core/job/summary.ts";
 import type { Removal } from "../../core/messages.ts";
 import type { Denied } from "../../core/registry/audit.ts";
 import type { Exchange } from "../../core/registry/exchanged.ts";
@@ -14,6 +15,8 @@ import type { HostSecrets, SecretList, StoredSecret } from "../../schema/access/
 import type { Session } from "../../schema/access/session.ts";
 import type { RevokedToken, Token } from "../../schema/access/token.ts";
 import type { TrustRule } from "../../schema/access/trust.ts";
+import type { JobSummary } from "../../schema/job/job.ts";
+import type { Sample } from "../../schema/metrics.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../../schema/pool.ts";
 import type { WebhookFields } from "../../schema/webhook/webhook.ts";
 import type { SecretPurpose } from "../../shared/access/secret-use.ts";
@@ -140,6 +143,17 @@ export interface RegistryApi {
   webhook(webhook: Named): Promise<KnownWebhook>;
   /** The endpoints of a project (null: of all), by name. */
   webhooks(project: string | null): Promise<KnownWebhook[]>;
+  /**
+   * Throws `busy` or `unknown_project` if a job with a new name cannot be made (jobs.md#list). `after`: the
+   * jobs that it follows; codes `unknown_job`, `invalid_request` for a circle (jobs.md#following-put).
+   */
+  admitJob(job: Named, after: string[]): Promise<void>;
+  /** Throws `job_in_use` if other jobs follow this one (jobs.md#following-put). */
+  refuseFollowedJob(job: Named): Promise<void>;
+  /** The jobs of a project (null: of all), by name. */
+  jobs(project: string | null): Promise<JobSummary[]>;
+  /** How many jobs there are, as `/metrics` says it (jobs.md#metrics). */
+  jobCounts(project: string | null): Promise<Sample[]>;
   /** The valid tokens and trust rules, as they are stored (backup.md#access). */
   accessBackup(): Promise<AccessBackup>;
   /** Brings tokens and trust rules of a backup back, and says what came of each, in their order. */
@@ -183,6 +197,8 @@ export interface RegistryCalls extends RegistryApi {
    * `no_wrapping_key`, `invalid_request` if it cannot be sent in a header.
    */
   providerSecret(secret: Named): Promise<string>;
+  /** Lists a job as it says, and stores the entries of the audit log that it owes (jobs.md#list). */
+  noteJob(listing: JobListing): Promise<void>;
   /** Stores the entries of the audit log that an endpoint of webhooks owes (audit.md#outbox). */
   takeEntries(webhook: string, entries: OwedEntry[]): Promise<void>;
 }

@@ -1,4 +1,6 @@
 // Which part of the registry answers which call?
+import { nameIn } from "../../shared/access/project.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { allowsLocalWebhooks, type Env } from "../env.ts";
 import { peersOf } from "../messages/stubs.ts";
 import type { RegistryShell } from "../messages/via.ts";
@@ -8,6 +10,7 @@ import type { Vault } from "../secrets/vault.ts";
 import { sealSecret } from "../webhooks/secret-box.ts";
 import type { RegistryCalls } from "./api.ts";
 import { BackupCalls } from "./backup-calls.ts";
+import { JobCalls } from "./job-calls.ts";
 import type { KeyCalls } from "./key-calls.ts";
 import { PoolCalls } from "./pool-calls.ts";
 import { ProjectCalls } from "./project-calls.ts";
@@ -34,19 +37,13 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
   const trust = new TrustCalls(shell);
   const sessions = new SessionCalls(shell);
   const webhooks = new WebhookCalls(shell, allowsLocalWebhooks(env));
+  const jobs = new JobCalls(shell);
   const backups = new BackupCalls(shell);
   return {
     putPool: (...args) => pools.put(...args),
     removePool: (...args) => pools.remove(...args),
     pools: async () => pools.list(),
-    async poke(all = false) {
-      await keys.rotate().catch((error: unknown) => {
-        console.error({ event: "key_not_rotated", error: String(error) });
-      });
-      await pools.poke(all);
-      // Whatever is asked of an object repairs it.
-      await webhooks.poke(all, shell.now(), (id) => peersOf(env).webhook(id).read());
-    },
+    poke: (all = false) => pokeAll({ pools, webhooks, jobs }, env, shell.now(), keys, all),
 
     createProject: async (...args) => projects.create(...args),
     removeProject: async (...args) => projects.remove(...args),
@@ -102,7 +99,7 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
     removeWebhook: async (...args) => webhooks.remove(...args),
     webhook: async (webhook) => webhooks.find(webhook),
     webhooks: async (project) => webhooks.list(project),
-
+    ...jobCalls(jobs, projects),
     accessBackup: async () => backups.read(),
     restoreAccess: async (...args) => backups.restore(...args),
 
@@ -114,4 +111,46 @@ export function registryCalls({ env, shell, audit, vault, keys }: RegistryParts)
       return audit.after(shell.actor, ...args);
     },
   };
+}
+
+/** The calls about jobs. */
+function jobCalls(
+  jobs: JobCalls,
+  projects: ProjectCalls,
+): Pick<RegistryCalls, "admitJob" | "refuseFollowedJob" | "noteJob" | "jobs" | "jobCounts"> {
+  return {
+    admitJob: async (job, after) => {
+      projects.refuseUnknown(job.project);
+      jobs.admit(job, after);
+    },
+    refuseFollowedJob: async (job) => jobs.refuseFollowed(job),
+    noteJob: async (listing) => jobs.note(listing),
+    jobs: async (project) => jobs.list(project),
+    jobCounts: async (project) => jobs.counts(project),
+  };
+}
+
+/** The parts of the registry whose objects are woken at ticks of the cron. */
+interface Woken {
+  pools: PoolCalls;
+  webhooks: WebhookCalls;
+  jobs: JobCalls;
+}
+
+/** What the registry does at a tick of the cron. Whatever is asked of an object repairs it. */
+async function pokeAll(
+  { pools, webhooks, jobs }: Woken,
+  env: Env,
+  now: Instant,
+  keys: KeyCalls,
+  all: boolean,
+): Promise<void> {
+  await keys.rotate().catch((error: unknown) => {
+    // It is tried again at the next tick.
+    console.error({ event: "key_not_rotated", error: String(error) });
+  });
+  const peers = peersOf(env);
+  await pools.poke(all);
+  await webhooks.poke(all, now, (id) => peers.webhook(id).read());
+  await jobs.poke(all, ({ project, name }) => peers.job(nameIn(project, name, ".")).poke());
 }

@@ -48,8 +48,9 @@ export class Webhook extends DurableObject<Env> implements WebhookStub {
     load: () => ({
       record: this.#store.read(),
       deliveries: new Rows(this.#disk, isLiveDelivery),
-      memo: { url: urlOf(this.env), forgotAt: 0, news: {} },
+      memo: { url: urlOf(this.env), forgotAt: 0, clockAt: 0, news: {} },
     }),
+    isStored: ({ deliveries, record }) => deliveries.isFlushed && this.#store.has(record),
     save: (state) => {
       state.deliveries.flush();
       if (state.record === null) return;

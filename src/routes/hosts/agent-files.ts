@@ -1,9 +1,9 @@
 // The files that a machine downloads to become a host: the agent, its installer, and their digests.
 import { etag } from "hono/etag";
+import { sha256 } from "../../shared/access/key-ids.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { OPEN, operation } from "../openapi/operation.ts";
 import { fileAnswers } from "../openapi/params.ts";
-import { sha256 } from "../runs/submission.ts";
 
 /** The host agent that this Worker serves, as built by `scripts/build.mjs`. */
 export interface AgentBundle {

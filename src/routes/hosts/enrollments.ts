@@ -1,6 +1,7 @@
 // The route that makes an enrollment code for a self-hosted machine (api.md#enrollments).
 import { z } from "zod";
 import { Enrollment, EnrollmentRequest } from "../../schema/enrollment.ts";
+import { sha256 } from "../../shared/access/key-ids.ts";
 import { durationMs } from "../../shared/duration.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { isSafeAddress } from "../../shared/proof.ts";
@@ -8,7 +9,6 @@ import { iso } from "../../shared/time/instant.ts";
 import type { EdgeApp } from "../edge.ts";
 import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
-import { sha256 } from "../runs/submission.ts";
 
 /** How many characters of a key's hash a worker's name contains. The name has no room for more. */
 const KEY_HASH_CHARS = 12;

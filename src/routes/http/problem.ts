@@ -105,8 +105,11 @@ function isStorageFull(error: unknown): boolean {
 /** R2's codes for "not now": internal error, unavailable, more than one write a second to a key. */
 const R2_LATER = /\((?:10001|10043|10058)\)$/;
 
-const PLATFORM_FAULT =
-  /network connection lost|too much load|object has been reset|object exceeded|^internal error; reference/i;
+const PLATFORM_FAULT = new RegExp(
+  "network connection lost|too much load|object has been reset|caused object to be reset" +
+    "|(?:object|isolate) exceeded|^internal error; reference",
+  "i",
+);
 
 /**
  * Recognizes faults of the platform by their flags, or else by their texts (platform.md#calls-and-faults,

@@ -38,14 +38,21 @@ export const RATED = ["RateLimit", "RateLimit-Policy"] as const;
 type HeaderName = keyof typeof HEADERS;
 
 /** Headers that are counts. */
-const COUNTS: readonly HeaderName[] = ["Content-Length", "Drover-Dropped-Bytes", "Retry-After"];
+const COUNTS: readonly string[] = [
+  "Content-Length",
+  "Drover-Dropped-Bytes",
+  "Retry-After",
+] satisfies HeaderName[];
 
-/** Declares these headers for an answer in the document. */
-export function headersOf(...names: HeaderName[]): Record<string, { description: string; schema: object }> {
-  return Object.fromEntries(
-    names.map((name) => {
-      const schema = COUNTS.includes(name) ? { type: "integer", minimum: 0 } : { type: "string" };
-      return [name, { description: HEADERS[name], schema }];
-    }),
-  );
+/** The components of the document that `headersOf` refers to. */
+export const HEADER_COMPONENTS = Object.fromEntries(
+  Object.entries(HEADERS).map(([name, description]) => {
+    const schema = COUNTS.includes(name) ? { type: "integer", minimum: 0 } : { type: "string" };
+    return [name, { description, schema }];
+  }),
+);
+
+/** Declares these headers for an answer in the document, which describes each of them once. */
+export function headersOf(...names: HeaderName[]): Record<string, { $ref: string }> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -5,6 +5,9 @@ import * as secret from "../../schema/access/secret.ts";
 import * as token from "../../schema/access/token.ts";
 import * as trust from "../../schema/access/trust.ts";
 import * as host from "../../schema/host.ts";
+import * as jobInputs from "../../schema/job/inputs.ts";
+import * as jobParams from "../../schema/job/params.ts";
+import * as jobSchedule from "../../schema/job/schedule.ts";
 import * as machine from "../../schema/machine-state.ts";
 import * as times from "../../schema/pool/times.ts";
 import * as pool from "../../schema/pool.ts";
@@ -55,6 +58,12 @@ export const COMPONENTS: readonly z.ZodType[] = [
   task.TaskInput,
   run.RunSpec,
   run.RunState,
+  jobSchedule.Overlap,
+  jobSchedule.Missed,
+  jobSchedule.JobSchedule,
+  jobParams.JobParam,
+  jobInputs.JobPayload,
+  jobInputs.JobMeta,
   run.Exit,
   peaks.Peaks,
   peaks.SizeAdvice,

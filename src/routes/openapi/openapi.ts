@@ -4,8 +4,9 @@ import { ErrorCode, type Problem } from "../../schema/problem.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { hexDigest } from "../../signing/mac.ts";
 import type { EdgeApp } from "../edge.ts";
+import { inPieces } from "../http/in-pieces.ts";
 import { problemOf } from "../http/problem.ts";
-import { headersOf } from "./answer-headers.ts";
+import { HEADER_COMPONENTS, headersOf } from "./answer-headers.ts";
 import { COMPONENTS } from "./components.ts";
 import { withHeads } from "./document-heads.ts";
 import { readableShapes } from "./document-shapes.ts";
@@ -57,7 +58,7 @@ export function openApiRoute(app: EdgeApp, version: string): void {
   app.openapi(route, () => {
     made ??= tagged(makeDocument(app, version));
     const headers = { "content-type": "application/json", "cache-control": "no-cache", etag: made.etag };
-    return new Response(made.bytes, { headers });
+    return new Response(inPieces(made.bytes), { headers });
   });
 }
 
@@ -90,7 +91,8 @@ function makeDocument(app: EdgeApp, version: string): string {
     paths: withHeads(document.paths ?? {}),
     schemas: document.components?.schemas ?? {},
   });
-  const components = { ...document.components, schemas, examples: examplesIn(JSON.stringify(paths)) };
+  const examples = examplesIn(JSON.stringify(paths));
+  const components = { ...document.components, schemas, headers: HEADER_COMPONENTS, examples };
   return JSON.stringify({ ...document, paths, components });
 }
 

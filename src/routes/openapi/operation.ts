@@ -15,6 +15,7 @@ export const HEADS = "Headers";
 /** The parts of the API, as the reference page groups them. */
 export const TAGS = {
   Runs: "Submitting, reading, changing and ending runs: one command, or a group of tasks on one machine.",
+  Jobs: "What runs again: by a schedule, or when somebody asks for it, with values of their own.",
   Output: "What a run's tasks wrote, and what happened to the run.",
   Snapshots: "Archives of files: the files that runs begin with, and their results.",
   Pools: "Queues of runs, each with the machines that serve it.",

@@ -26,8 +26,12 @@ export function lookAtIds(
   };
   // Only the first look doubts the rows of pools. The waits report all later changes.
   let isDoubtful = ({ state }: RunSummary) => !states.includes(state);
+  // Where any end matches, one run that goes on decides the answer, so the others need not be asked.
+  const isAnyEnd = RUN_STATES.filter(isTerminal).every((state) => states.includes(state));
+  const isEnough = (run: RunSummary) =>
+    all && isAnyEnd && !states.includes(run.state) && isSelected(run, question);
   return async () => {
-    const found = await lookUp(objects, { ids: distinct, pools }, isDoubtful, summaries);
+    const found = await lookUp(objects, { ids: distinct, pools }, { isDoubtful, isEnough }, summaries);
     isDoubtful = () => false;
     const selected = [...found.known.values()].filter((run) => isSelected(run, question));
     const others = selected.filter(({ state }) => !states.includes(state));
@@ -105,27 +109,34 @@ interface Found {
   service: ServiceStatus[];
 }
 
+/** When a row of a pool may be outdated, and which answer of an allocation makes further ones unnecessary. */
+interface Doubts {
+  isDoubtful(row: RunSummary): boolean;
+  isEnough(run: RunSummary): boolean;
+}
+
 /**
  * The current state of the runs with these ids. The state comes from a run's pool, or from its allocation if
- * the pool lacks the run or `isDoubtful` says that the pool's row may be outdated. Only an allocation can say
- * that an id does not exist. Then the query fails with `unknown_run`, which names all such ids
- * (api.md#query-1, api.md#query-5). Adds the answers of allocations to `summaries`.
+ * the pool lacks the run, or has a row that `doubts` question. Only an allocation can say that an id does not
+ * exist. Then the query fails with `unknown_run`, which names all such ids (api.md#query-1, api.md#query-5).
+ * Adds the answers of allocations to `summaries`.
  */
 async function lookUp(
   objects: Objects,
   { ids, pools }: { ids: readonly string[]; pools: readonly string[] },
-  isDoubtful: (run: RunSummary) => boolean,
+  doubts: Doubts,
   summaries: Map<string, RunSummary>,
 ): Promise<Found> {
   const { answers, service } = await askPools(pools, (name) => listIds(objects, name, ids));
   const rows = [...answers.values()].flatMap(({ items }) => items);
   const known = new Map(rows.map((run) => [run.id, run]));
-  const unsure = ids.filter((id) => {
-    const row = known.get(id);
-    // A terminal state is final, so the row of the pool is enough. A run without a row may be deleted.
-    return row === undefined || (!isTerminal(row.state) && isDoubtful(row));
-  });
-  await askAllocations(objects, unsure, summaries);
+  // A run without a row may be deleted.
+  const unlisted = ids.filter((id) => !known.has(id));
+  await askAllocations(objects, unlisted, summaries);
+  // A terminal state is final, so the row of the pool is enough.
+  const inOrder = ids.flatMap((id) => known.get(id) ?? []);
+  const doubtful = inOrder.filter((row) => !isTerminal(row.state) && doubts.isDoubtful(row));
+  await resolveDoubts(objects, doubtful, doubts, summaries);
   for (const [id, run] of summaries) {
     const row = known.get(id);
     if (row === undefined || row.version <= run.version) known.set(id, run);
@@ -134,11 +145,26 @@ async function lookUp(
   return { known, inPools: new Set(rows.map(({ id }) => id)), marks, service };
 }
 
+/** Asks the allocations of these rows, a few at a time, until an answer is enough. */
+async function resolveDoubts(
+  objects: Objects,
+  rows: readonly RunSummary[],
+  { isEnough }: Doubts,
+  summaries: Map<string, RunSummary>,
+): Promise<void> {
+  for (let from = 0; from < rows.length; from += PARALLEL_CALLS) {
+    const ids = rows.slice(from, from + PARALLEL_CALLS).map(({ id }) => id);
+    const asked = await askAllocations(objects, ids, summaries);
+    if (asked.some(isEnough)) return;
+  }
+}
+
+/** The answers of these runs' allocations, which are added to `summaries` as well. */
 async function askAllocations(
   objects: Objects,
   ids: readonly string[],
   summaries: Map<string, RunSummary>,
-): Promise<void> {
+): Promise<RunSummary[]> {
   const unknown = new Set<string>();
   const expired = new Set<string>();
   await inParallel(ids, async (id) => {
@@ -155,6 +181,7 @@ async function askAllocations(
     const text = "some of these runs have been deleted; `runs` names them";
     throw new DroverError("expired_run", text, { extra: { runs: ids.filter((id) => expired.has(id)) } });
   }
+  return ids.flatMap((id) => summaries.get(id) ?? []);
 }
 
 /** The runs of a pool with these ids, and the mark of the pool's first answer. */

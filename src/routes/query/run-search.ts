@@ -23,6 +23,9 @@ export const searchParams = {
       "only runs that have failed, to people: `failed`, `timedout`, `unknown`, and `complete` with an exit " +
       "code other than 0",
   }),
+  parked: Flag.optional().meta({
+    description: "only runs that are parked: they have failed for good, and wait for somebody",
+  }),
   since: InstantInput.optional().describe("only runs that were submitted at this instant or later"),
   search: z
     .string()
@@ -39,21 +42,22 @@ type SearchParams = z.output<typeof SearchParams>;
 
 /**
  * What a list looks for; undefined: nothing. Throws `invalid_request` with ids, which select runs one by one,
- * and for `failed` with `all`: a run that ends well would end such a wait, but not its question.
+ * and for `failed` or `parked` with `all`: a run that ends well would end such a wait, but not its question.
  */
 export function searchFrom(
-  { prefix, mine, failed, since, search }: SearchParams,
+  { prefix, mine, failed, parked, since, search }: SearchParams,
   caller: Pick<Caller, "project" | "by">,
   others: { hasIds: boolean; all: boolean },
 ): RunSearch | undefined {
-  const given = Object.entries({ prefix, mine, failed, since, search }).filter(
+  const given = Object.entries({ prefix, mine, failed, parked, since, search }).filter(
     ([, value]) => value !== undefined,
   );
   if (given.length === 0) return undefined;
   const wrong: FieldError[] = others.hasIds
     ? given.map(([name]) => ({ pointer: `?${name}`, detail: "cannot be used together with ids" }))
     : [];
-  if (others.all && isOn(failed)) wrong.push({ pointer: "?failed", detail: "cannot be used with `all`" });
+  for (const [name, flag] of Object.entries({ failed, parked }))
+    if (others.all && isOn(flag)) wrong.push({ pointer: `?${name}`, detail: "cannot be used with `all`" });
   if (wrong.length > 0) throw invalid(wrong);
   return {
     prefix: prefix === undefined ? undefined : idsOf(caller, [prefix])[0],
@@ -61,5 +65,6 @@ export function searchFrom(
     since: since === undefined ? undefined : Date.parse(since),
     text: search,
     failed: isOn(failed) || undefined,
+    parked: isOn(parked) || undefined,
   };
 }

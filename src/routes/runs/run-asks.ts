@@ -3,10 +3,10 @@ import canonicalize from "canonicalize";
 import { z } from "zod";
 import type { RequestAnswer, RequestKey } from "../../objects/rpc.ts";
 import { RestartRequest, RunStatus, SignalRequest } from "../../schema/run/run.ts";
+import { sha256 } from "../../shared/access/key-ids.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody, RunParams } from "../openapi/params.ts";
-import { sha256 } from "./submission.ts";
 
 /** How many characters of each hash a run remembers: 128 bits. */
 const ASK_HASH_CHARS = 32;

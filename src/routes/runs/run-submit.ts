@@ -9,12 +9,13 @@ import type { EdgeApp } from "../edge.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
 import { asDroverError } from "../http/problem.ts";
+import { withRunsOfJobs } from "../jobs/submission-jobs.ts";
 import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { refuseHidden } from "../walls/hidden-values.ts";
 import { beyond, idsOf, limitsRuns, refuseSecrets, withinLimits } from "../walls/run-limits.ts";
 import { type Candidate, candidates } from "./submission.ts";
-import { checkAfter } from "./submission-after.ts";
+import { checkAfter, orderOf } from "./submission-after.ts";
 import { checkSecrets } from "./submission-secrets.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
 
@@ -33,11 +34,14 @@ const submit = operation({
     "expired_run",
     "unknown_pool",
     "unknown_run",
+    "unknown_job",
     "unknown_snapshot",
     "unknown_secret",
     "no_bucket",
     "pool_draining",
     "project_full",
+    "concurrency_held",
+    "concurrency_full",
     "unsatisfiable",
     "host_paths_not_allowed",
     "fake_driver_not_allowed",
@@ -76,7 +80,7 @@ export function submitRoutes(app: EdgeApp): void {
     const key = c.req.valid("header")["idempotency-key"];
     const specs = (batch ? body.runs : [body]).map((spec) => withFullIds(spec, c.var.caller));
     refuseBeyond(specs, c.var.caller, batch);
-    const runs = await candidates({
+    const made = await candidates({
       specs,
       raw: batch ? raw.runs : [raw],
       batch,
@@ -85,10 +89,12 @@ export function submitRoutes(app: EdgeApp): void {
       now: c.env.now(),
     });
     const who = submitterOf(c.var.caller);
+    const runs = await withRunsOfJobs(c.var.objects, made, { batch, ...who });
+    const waves = orderOf(runs, { batch, keyed: key !== undefined });
     await checkSnapshots(c.var.objects, runs, { batch, ...who });
     await checkSecrets(c.var.objects, runs, { batch, ...who });
     await checkAfter(c.var.objects, runs, { batch, ...who });
-    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, who });
+    const stored = await store(c.var.objects, runs, { keyed: key !== undefined, batch, waves, who });
     const [first] = stored;
     const answer =
       batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
@@ -103,7 +109,13 @@ export function submitRoutes(app: EdgeApp): void {
 
 /** The spec with the full ids of the runs that it follows (projects.md#runs). */
 function withFullIds(spec: RunSpec, caller: Caller): RunSpec {
-  return spec.after === undefined ? spec : { ...spec, after: idsOf(caller, spec.after) };
+  if (spec.after === undefined) return spec;
+  const full = (run: string) => idsOf(caller, [run])[0] ?? run;
+  const after = spec.after.map((one) => {
+    if (typeof one === "string") return full(one);
+    return "run" in one ? { ...one, run: full(one.run) } : one;
+  });
+  return { ...spec, after };
 }
 
 /** Throws if any of the specs is beyond the caller's limits, before one is stored (access.md#limits). */
@@ -118,7 +130,7 @@ function refuseBeyond(specs: readonly RunSpec[], caller: Caller, batch: boolean)
 }
 
 /** Ids that nobody guesses: made by time and chance, as Drover and its client do, with an index in arrays. */
-const MADE_BY_CHANCE = /^(?:[^.]+\.)?r[0-9a-z]{19,}(?:-\d{1,3})?$/;
+const MADE_BY_CHANCE = /^(?:[^.]+\.)?r[0-9a-z]{19,}(?:-\d{1,4})?$/;
 
 /**
  * Throws `beyond_limits` if a token whose limits hide runs chooses an id that can be guessed: the answer
@@ -145,15 +157,15 @@ function keyOf(key: string, { limits, token }: Caller): string {
 }
 
 /**
- * Stores all runs, or throws an error that says which runs are stored. The first run is submitted alone, for
- * two reasons. If the request has a key, the first run carries the hash of the whole body, so a different
- * body with the same key stores nothing. And a refusal of the first run usually applies to the other runs,
- * too.
+ * Stores all runs, or throws an error that says which runs are stored. A wave is stored once all runs of the
+ * wave before it are: no run exists before what it follows (api.md#after). The first run is submitted alone,
+ * for two reasons. If the request has a key, this run carries the hash of the whole body, so a different body
+ * with the same key stores nothing. And a refusal of it usually applies to the other runs, too.
  */
 async function store(
   objects: Objects,
   runs: readonly Candidate[],
-  how: { keyed: boolean; batch: boolean; who: Submitter },
+  how: { keyed: boolean; batch: boolean; waves: readonly (readonly number[])[]; who: Submitter },
 ): Promise<Stored[]> {
   let refused = false;
   const submit = async ({ id, spec, hash }: Candidate): Promise<Outcome> => {
@@ -167,9 +179,15 @@ async function store(
       return { error };
     }
   };
-  const first = await inParallel(runs.slice(0, 1), submit);
-  refused ||= !isStored(first[0]);
-  const outcomes = [...first, ...(await inParallel(runs.slice(1), submit))];
+  const outcomes = new Array<Outcome>(runs.length).fill(undefined);
+  const [first = [], ...others] = how.waves;
+  for (const wave of [first.slice(0, 1), first.slice(1), ...others]) {
+    await inParallel(wave, async (index) => {
+      const run = runs[index];
+      if (run !== undefined) outcomes[index] = await submit(run);
+    });
+    refused ||= wave.some((index) => !isStored(outcomes[index]));
+  }
   const stored = outcomes.filter(isStored);
   if (stored.length === runs.length) return stored;
   const repeatable = how.keyed || runs.every(({ spec }) => spec.id !== undefined);
@@ -192,6 +210,19 @@ function asMismatch(error: ReturnType<typeof asDroverError>): ReturnType<typeof 
 function onlyError(outcomes: readonly Outcome[]): unknown {
   const [only] = outcomes;
   return only !== undefined && "error" in only ? only.error : undefined;
+}
+
+/** The runs that are in the way of a batch, and those of it that are stored. */
+function extraOf(
+  cause: ReturnType<typeof asDroverError> | undefined,
+  stored: readonly Stored[],
+): Pick<DroverError, "extra"> {
+  const runs = cause?.extra?.runs;
+  const extra = {
+    ...(runs === undefined ? {} : { runs }),
+    ...(stored.length === 0 ? {} : { stored: stored.map(({ status }) => status.id) }),
+  };
+  return Object.keys(extra).length === 0 ? {} : { extra };
 }
 
 /**
@@ -222,6 +253,6 @@ function batchError(
   return new DroverError(code, stored.length === 0 ? why : `${count}; ${why}; ${advice}`, {
     fields: fields.slice(0, MAX_FIELD_ERRORS),
     ...(cause?.retryAfterMs === undefined ? {} : { retryAfterMs: cause.retryAfterMs }),
-    ...(stored.length === 0 ? {} : { extra: { stored: stored.map(({ status }) => status.id) } }),
+    ...extraOf(cause, stored),
   });
 }

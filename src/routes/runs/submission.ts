@@ -1,9 +1,10 @@
 // Which id and hash does each submitted run get (api.md#idempotency)?
 import canonicalize from "canonicalize";
 import type { RunSpec } from "../../schema/run/run.ts";
+import { idOfKey, sha256 } from "../../shared/access/key-ids.ts";
 import { projectOfRun, runIdIn } from "../../shared/access/project.ts";
 import type { FieldError } from "../../shared/errors.ts";
-import { MAX_SPEC_BYTES } from "../../shared/limits.ts";
+import { MAX_RUN_ID_CHARS, MAX_SPEC_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { formatSize } from "../../shared/size.ts";
 import { invalid } from "../http/invalid.ts";
@@ -28,9 +29,6 @@ export interface RawSubmission {
   project: string;
   now: Instant;
 }
-
-/** The longest id of a run, with its project. */
-const MAX_RUN_ID_CHARS = 63;
 
 const encoder = new TextEncoder();
 
@@ -109,11 +107,6 @@ function checkIds(submission: RawSubmission, errors: FieldError[]): void {
   }
 }
 
-/** The id of the run that a key stands for: the same key and index always name the same run. */
-async function idOfKey(key: string, index: number): Promise<string> {
-  return `k-${(await sha256(`${key}\0${index}`)).slice(0, 32)}`;
-}
-
 const TIME_CHARS = 9;
 const INDEX_CHARS = 2;
 const RANDOM_CHARS = 10;
@@ -127,10 +120,4 @@ function mintId(now: Instant, index: number): string {
     (byte % 32).toString(32),
   ).join("");
   return `r${time}${place}${random}`;
-}
-
-/** The SHA-256 of a text, in hexadecimal. */
-export async function sha256(text: string): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,28 +1,35 @@
 // Which values of a run are shown only to those who may read them (access.md#hidden-values)?
 import type { RunStatus } from "../../schema/run/run.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
+import { HIDDEN } from "../../shared/access/hidden.ts";
 import type { FieldError } from "../../shared/errors.ts";
 import { invalid } from "../http/invalid.ts";
 
-/** Replaces a value that the token may not read. */
-export const HIDDEN = "[hidden: reading it needs runs:env]";
+export { HIDDEN } from "../../shared/access/hidden.ts";
 
 /**
- * The status of a run with its environment, its standard input and the headers of its checks hidden. Names of
- * variables and headers stay visible.
+ * The status of a run with its environment, its standard input, the content of its payload and the headers of
+ * its checks hidden. Names of variables and headers, and the path of the payload, stay visible.
  */
 export function withHiddenValues(status: RunStatus): RunStatus {
-  const { spec } = status;
-  const tasks = spec.tasks?.map((task) => ({ ...task, ...hidden(task) }));
-  return { ...status, spec: { ...spec, ...hidden(spec), ...(tasks === undefined ? {} : { tasks }) } };
+  return { ...status, spec: hiddenSpec(status.spec) };
 }
 
-type Holder = Pick<RunSpec, "stdin" | "checks"> & { env?: Record<string, string> | undefined };
+/** A spec of a run or of a job with the same values hidden. */
+export function hiddenSpec<Spec extends Holder & { tasks?: Holder[] | undefined }>(spec: Spec): Spec {
+  const tasks = spec.tasks?.map((task) => ({ ...task, ...hidden(task) }));
+  return { ...spec, ...hidden(spec), ...(tasks === undefined ? {} : { tasks }) };
+}
 
-function hidden({ env, stdin, checks }: Holder) {
+type Holder = Partial<Pick<RunSpec, "stdin" | "payload" | "checks">> & {
+  env?: Record<string, string> | undefined;
+};
+
+function hidden({ env, stdin, payload, checks }: Holder) {
   return {
     ...(env === undefined ? {} : { env: hiddenMap(env) }),
     ...(stdin === undefined ? {} : { stdin: HIDDEN }),
+    ...(payload === undefined ? {} : { payload: { ...payload, content: HIDDEN } }),
     ...(checks === undefined ? {} : { checks: checks.map(withHiddenHeaders) }),
   };
 }
@@ -50,9 +57,10 @@ export function refuseHidden(spec: RunSpec, pointer: string): void {
     for (const [name, value] of Object.entries(map))
       if (value === HIDDEN) fields.push(fault(`${at}/${name.replaceAll("~", "~0")}`));
   };
-  const look = ({ env = {}, stdin, checks = [] }: Holder, at: string) => {
+  const look = ({ env = {}, stdin, payload, checks = [] }: Holder, at: string) => {
     lookIn(env, `${at}/env`);
     if (stdin === HIDDEN) fields.push(fault(`${at}/stdin`));
+    if (payload?.content === HIDDEN) fields.push(fault(`${at}/payload/content`));
     for (const [n, { http }] of checks.entries())
       lookIn(http?.headers ?? {}, `${at}/checks/${n}/http/headers`);
   };

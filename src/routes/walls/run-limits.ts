@@ -8,6 +8,7 @@ import { grants, type Scope } from "../../shared/access/scopes.ts";
 import { credentialsOf } from "../../shared/cloud/account.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 import type { Wall } from "../access/caller.ts";
+import { hasCode } from "../http/problem.ts";
 
 /** Whether a pool exists for a token (access.md#limits). */
 export function mayUsePool({ pools }: TokenLimits, pool: string): boolean {
@@ -38,6 +39,29 @@ export function idsOf({ project }: Pick<Wall, "project">, ids: readonly string[]
   return ids.map((id) => (project === null ? id : runIdIn(project, id)));
 }
 
+/**
+ * Whether a job exists for a caller: its pool is within the limits, and nothing limits the caller to labels,
+ * which a job's parameters may change.
+ */
+export function maySeeJob(limits: TokenLimits, { pool }: { pool: string }): boolean {
+  return limits.labels === undefined && mayUsePool(limits, pool);
+}
+
+/**
+ * Whether an error reveals something of a run that the caller may not see: `run_exists` lists fields that
+ * differ, with their values, and `expired_run` says that the run existed.
+ */
+export function isOfHiddenRun(error: unknown, { limits, scopes }: Pick<SecretUser, "limits" | "scopes">) {
+  const hides = limitsRuns(limits);
+  const isTaken = hasCode(error, "run_exists") && (hides || !grants(scopes, "runs:env"));
+  return isTaken || (hides && hasCode(error, "expired_run"));
+}
+
+/** The error for an id that is or was in use. It reveals nothing about the run. */
+export function idTaken(id: string): DroverError {
+  return new DroverError("run_exists", `${id} is taken by another submission; choose another one`);
+}
+
 /** Whether the limits hide some runs from the token. */
 export function limitsRuns({ pools, labels }: TokenLimits): boolean {
   return pools !== undefined || labels !== undefined;
@@ -46,7 +70,7 @@ export function limitsRuns({ pools, labels }: TokenLimits): boolean {
 /**
  * Adds the labels that a token's limits force on a spec (access.md#limits). `pointer`: where the spec stands
  * in the request. Throws `unknown_pool` for a pool that does not exist for the token, and `beyond_limits` for
- * another value of a forced label, for too high a priority, or for a key that may end runs beyond the limits.
+ * another value of a forced label, for too high a priority, or for a key that hidden runs may have.
  */
 export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): RunSpec {
   if (!mayUsePool(limits, spec.pool)) throw unknownPool(spec.pool);
@@ -71,6 +95,12 @@ export function withinLimits(spec: RunSpec, limits: TokenLimits, pointer = ""): 
       "cannot be used with this token, which is limited to labels: it might end runs that the token must " +
       "not see";
     throw beyond(`${pointer}/replace`, detail);
+  }
+  if (spec.concurrency !== undefined && labels !== undefined) {
+    const detail =
+      "cannot be used with this token, which is limited to labels: runs that the token must not see might " +
+      "hold its key";
+    throw beyond(`${pointer}/concurrency`, detail);
   }
   return { ...spec, labels: { ...spec.labels, ...forced } };
 }

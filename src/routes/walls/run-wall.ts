@@ -2,11 +2,19 @@
 import type { AllocationApi, Objects, RequestAnswer } from "../../objects/rpc.ts";
 import type { RunStatus } from "../../schema/run/run.ts";
 import { grants } from "../../shared/access/scopes.ts";
-import { DroverError } from "../../shared/errors.ts";
 import type { Caller, Wall } from "../access/caller.ts";
 import { hasCode } from "../http/problem.ts";
 import { refuseHidden, withHiddenValues } from "./hidden-values.ts";
-import { isOfProject, limitsRuns, maySeeRun, refuseSecrets, unknownRun, withinLimits } from "./run-limits.ts";
+import {
+  idTaken,
+  isOfHiddenRun,
+  isOfProject,
+  limitsRuns,
+  maySeeRun,
+  refuseSecrets,
+  unknownRun,
+  withinLimits,
+} from "./run-limits.ts";
 
 /**
  * A run as it exists for a caller. A run beyond the limits is unknown, and values that the caller may not
@@ -25,10 +33,7 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
     visible ??= limitsRuns(limits) ? refuseUnseen(objects, run, caller) : Promise.resolve();
     await visible;
   };
-  // `run_exists` lists fields that differ, which reveals values. `expired_run` reveals that the run existed.
-  const isHidden = (error: unknown) =>
-    (hasCode(error, "run_exists") && (limitsRuns(limits) || !grants(scopes, "runs:env"))) ||
-    (hasCode(error, "expired_run") && limitsRuns(limits));
+  const taken = () => idTaken(`the id "${run}"`);
   const seen = async <Answer>(call: (run: AllocationApi) => Promise<Answer>): Promise<Answer> => {
     await known();
     return call(api());
@@ -41,9 +46,9 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
       const { created, status } = await api()
         .submit(request)
         .catch((error: unknown) => {
-          throw isHidden(error) ? idTaken(run) : error;
+          throw isOfHiddenRun(error, caller) ? taken() : error;
         });
-      if (!created && !maySeeRun(caller, status)) throw idTaken(run);
+      if (!created && !maySeeRun(caller, status)) throw taken();
       return { created, status: shown(status) };
     },
     read: (...args) => seen(async (one) => shown(await one.read(...args))),
@@ -51,6 +56,7 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
     summary: (...args) => seen((one) => one.summary(...args)),
     abort: (...args) => seen(async (one) => shown(await one.abort(...args))),
     release: (...args) => seen(async (one) => shown(await one.release(...args))),
+    redrive: (...args) => seen(async (one) => shown(await one.redrive(...args))),
     restart: (...args) => seen(async (one) => shownAnswer(await one.restart(...args))),
     signal: (...args) => seen(async (one) => shownAnswer(await one.signal(...args))),
     tunnel: (...args) => seen((one) => one.tunnel(...args)),
@@ -68,11 +74,6 @@ export function walledRun(objects: Objects, caller: Caller, run: string): Alloca
     line: (...args) => seen((one) => one.line(...args)),
     storeLog: (...args) => seen((one) => one.storeLog(...args)),
   };
-}
-
-/** The error for an id that is or was in use. It reveals nothing about the run. */
-function idTaken(run: string): DroverError {
-  return new DroverError("run_exists", `the id "${run}" is taken by another submission; choose another one`);
 }
 
 /** Throws `unknown_run` for a run that is beyond the limits, and for one that was deleted. */

@@ -6,6 +6,7 @@ import { projectOfRun } from "../../shared/access/project.ts";
 import { DroverError } from "../../shared/errors.ts";
 import type { Caller } from "../access/caller.ts";
 import { guarded } from "./guarded.ts";
+import { walledJob } from "./job-wall.ts";
 import { refuseShared, walledPool } from "./pool-wall.ts";
 import { beyond, idsOf, limitsRuns, mayUsePool, unknownPool } from "./run-limits.ts";
 import { walledRun } from "./run-wall.ts";
@@ -32,6 +33,7 @@ export function walledObjects(
     registry: () => guarded(walledRegistry(objects.registry(), caller), confirm),
     // The registry tells the ids of a project's own webhooks only, and nobody guesses the others.
     webhook: (id) => guarded(objects.webhook(id), confirm),
+    job: (name) => guarded(walledJob(objects.job(name), caller, name), confirm),
     logs: () => guarded(objects.logs(), confirm),
     snapshots: () => guarded(objects.snapshots(), confirm),
     nodeArchive: (file) => objects.nodeArchive(file),

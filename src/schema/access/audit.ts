@@ -31,6 +31,7 @@ export const AuditTarget = z
       "key",
       "session",
       "webhook",
+      "job",
       "project",
       "caller",
       "log",

@@ -6,6 +6,8 @@ import { TextMap } from "./task.ts";
 
 const AXIS_TEXT = "must be letters, digits and underscores, beginning with a letter";
 
+const FAIL_AT_TEXT = `must be a number of runs from 1 to ${MAX_ARRAY_RUNS}, or a share from "1%" to "100%"`;
+
 /** The values of one run, by the axes of the matrix. Each becomes a variable `DROVER_MATRIX_<AXIS>`. */
 const Matrix = TextMap.refine(
   (map) => Object.keys(map).every((axis) => /^[A-Za-z]\w*$/.test(axis)),
@@ -33,6 +35,12 @@ export const RunArray = z
       .max(MAX_ARRAY_RUNS)
       .optional()
       .describe("the run is placed only while fewer runs than this of its array are placed in its pool"),
+    failAt: z
+      .union([z.int().min(1).max(MAX_ARRAY_RUNS), z.string().regex(/^(?:[1-9]\d?|100)%$/, FAIL_AT_TEXT)], {
+        error: FAIL_AT_TEXT,
+      })
+      .optional()
+      .describe("once so many runs of the array, or this share of them, have failed, this one is ended, too"),
   })
   .refine(({ index, size }) => index < size, {
     path: ["index"],

@@ -32,5 +32,5 @@ export const MachineAsks = z
       .describe("zones, locations or regions; the beginning of a name is enough, such as `eu-west-1`"),
     gpu: Gpu.optional(),
   })
-  .meta({ id: "MachineAsks" });
+  .meta({ id: "MachineAsks", description: "what the run asks of its machine besides room" });
 export type MachineAsks = z.output<typeof MachineAsks>;

@@ -2,11 +2,15 @@
 import { z } from "zod";
 import { MAX_AFTER } from "../../shared/limits.ts";
 import { Duration, Keep, Name, PositiveDuration, RunId, SnapshotId } from "../common.ts";
+import { Retry } from "../retry/retry.ts";
 import { RunArray } from "./array.ts";
 import { CheckRestartInput, Checks } from "./checks.ts";
 import { Container } from "./container.ts";
 import { MachineAsks } from "./machine-asks.ts";
+import { After } from "./relations/after.ts";
 import { addFaults } from "./spec-rules.ts";
+import { Concurrency } from "./start/concurrency.ts";
+import { Payload } from "./start/payload.ts";
 import {
   Argv,
   Directory,
@@ -26,8 +30,15 @@ import {
 
 const USUAL_RESOURCES = { vcpus: 1, disk: "0", gpus: 0 };
 
+const TraceText = z.string().max(256);
+/** What a caller's own system calls the run. */
+const Trace = z
+  .strictObject({ jobId: TraceText, taskId: TraceText, tag: TraceText })
+  .partial()
+  .meta({ id: "Trace" });
+
 /** The fields of a run, without the rules between them (`spec-rules.ts`). */
-const Fields = z.strictObject({
+export const RunFields = z.strictObject({
   id: RunId.optional(),
   argv: Argv.optional(),
   container: Container.optional().describe(
@@ -51,9 +62,10 @@ const Fields = z.strictObject({
   ),
   snapshot: SnapshotId.optional(),
   stdin: z.string().optional(),
+  payload: Payload.optional().describe("a file that each task finds in its directory when it starts"),
   outputs: Outputs.optional(),
   identity: Identity.optional(),
-  machine: MachineAsks.optional().describe("what the run asks of its machine besides room"),
+  machine: MachineAsks.optional(),
   resources: ResourcesWanted.default(USUAL_RESOURCES).meta({ default: USUAL_RESOURCES }),
   timeout: PositiveDuration.optional(),
   queueTimeout: PositiveDuration.optional(),
@@ -62,6 +74,7 @@ const Fields = z.strictObject({
   shutdownDelay: Duration.optional(),
   restart: RestartInput.optional(),
   reschedule: RescheduleInput.optional(),
+  retry: Retry.optional(),
   checks: Checks.optional(),
   checkRestart: CheckRestartInput.optional(),
   sticky: z
@@ -85,20 +98,20 @@ const Fields = z.strictObject({
     .describe(
       "ends earlier runs of its project and pool with the same value here, and starts once they have ended",
     ),
+  concurrency: Concurrency.optional(),
   after: z
-    .array(RunId)
+    .array(After)
     .min(1)
     .max(MAX_AFTER)
     .optional()
-    .describe("it starts when these runs have ended well, which means with exit code 0"),
+    .describe(
+      "it starts when all of these have ended so: runs by their ids, arrays of its own pool, or runs of jobs",
+    ),
   keep: Keep.optional().describe(
     "when the run fails, its machine keeps it for so long, so that people can look into it: commands and " +
       "copies work as in a running one",
   ),
-  trace: z
-    .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
-    .partial()
-    .optional(),
+  trace: Trace.optional(),
 });
 
 /**
@@ -106,7 +119,7 @@ const Fields = z.strictObject({
  * group that is placed on one worker. In the long form, a task inherits omitted fields from the group: `env`,
  * `secrets`, `meta`, `dir`, `container`, `resources`, `restart`, and the fields that say how it is stopped.
  */
-export const RunSpec = Fields.superRefine((spec, context) => {
+export const RunSpec = RunFields.superRefine((spec, context) => {
   // `continue: false` tells the union in `Submission` that this form does not match.
   addFaults(spec, (path, message) => context.addIssue({ code: "custom", path, message, continue: false }));
 }).meta({ id: "RunSpec", example: { argv: ["make", "-j4"], labels: { team: "x" }, timeout: "30m" } });

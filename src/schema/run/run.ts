@@ -5,6 +5,7 @@ import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../../shared/limi
 import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { InstantText, Name, RunId, SnapshotId, Wait } from "../common.ts";
 import { ErrorCode } from "../problem.ts";
+import { Parked, triesShown } from "../retry/tries.ts";
 import { RunArray } from "./array.ts";
 import { RunBoot } from "./boot.ts";
 import { CheckView, RunHealth } from "./checks.ts";
@@ -12,6 +13,7 @@ import { DeviceIds } from "./devices.ts";
 import { Peaks, SizeAdvice } from "./peaks.ts";
 import { RunSpec } from "./run-spec.ts";
 import { Signal, TextMap } from "./task.ts";
+import { KeptMachine } from "./view/kept.ts";
 
 export { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 export { RunSpec, type RunSpecInput } from "./run-spec.ts";
@@ -89,19 +91,6 @@ export const RunCost = z
   .meta({ id: "RunCost" });
 export type RunCost = z.infer<typeof RunCost>;
 
-/** The machine that keeps a failed run (tasks.md#kept). */
-export const KeptMachine = z
-  .object({
-    worker: z.string(),
-    until: InstantText,
-    task: z.string().describe("where commands lead that name no task: the one that failed first"),
-    perHour: z.number().nullable().describe("what its place on the machine costs; null: unknown"),
-    cost: z.number().nullable().describe("from the end of the run until then; null: unknown"),
-    releasing: z.boolean().describe("its end is asked for, and not confirmed yet"),
-  })
-  .meta({ id: "KeptMachine", description: "the machine that keeps a failed run; absent: none does" });
-export type KeptMachine = z.infer<typeof KeptMachine>;
-
 const Placement = z
   .object({
     epoch: z.int(),
@@ -164,6 +153,7 @@ const AnyRun = z.object({
     ),
   health: RunHealth.optional().describe("absent: no task has checks, or the run has ended"),
   tasks: z.array(TaskStatus),
+  ...triesShown,
   advice: z
     .array(SizeAdvice)
     .optional()
@@ -257,6 +247,8 @@ export const RunSummary = z
     rerunOf: z.string().optional().describe("the run that it repeats"),
     array: RunArray.optional(),
     keptUntil: InstantText.optional().describe("it has failed, and its machine keeps it until then"),
+    tries: z.int().optional().describe("the number of its present or last try; absent: it is the first"),
+    parked: Parked.optional(),
     health: RunHealth.optional().describe("absent: no task has checks, or the run has ended"),
     exitCode: z.int().nullable(),
     failure: FailureCode.optional().describe(
@@ -347,13 +339,16 @@ export const AbortManyRequest = z
     }
   });
 
+/** A run for which a request about many could not be carried out. */
+export const FailedRunItem = z
+  .object({ id: z.string(), code: ErrorCode, detail: z.string() })
+  .meta({ id: "FailedRunItem" });
+
 /** The runs that were asked to end, with their states at that time, and the runs that could not be asked. */
 export const AbortedList = z
   .object({
     items: z.array(z.object({ id: z.string(), state: RunState })),
-    failed: z
-      .array(z.object({ id: z.string(), code: ErrorCode, detail: z.string() }))
-      .describe("repeat the request to abort them"),
+    failed: z.array(FailedRunItem).describe("repeat the request to abort them"),
     next: z.string().nullable(),
     service: z.array(ServiceStatus),
   })

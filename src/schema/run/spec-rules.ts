@@ -2,6 +2,8 @@
 
 import { containerOf } from "../../shared/containers/container-of.ts";
 import { REGISTRY_SECRET } from "../../shared/containers/registry-secret.ts";
+import { MAX_PAYLOAD_BYTES_OF_TASKS } from "../../shared/jobs/limits.ts";
+import { payloadBytes } from "../../shared/jobs/payload-bytes.ts";
 import { MAX_CONTAINER_VARIABLES, MAX_TASK_SECRETS } from "../../shared/limits.ts";
 import {
   type PolicyFault,
@@ -14,6 +16,7 @@ import {
   restartPolicy,
 } from "../../shared/policy.ts";
 import { resultTaskOf } from "../../shared/result-task.ts";
+import { type RetryFields, retryFaults } from "../../shared/retry/policy.ts";
 import type { CheckInput, CheckRestartInput } from "./checks.ts";
 import type { Container } from "./container.ts";
 import type { SecretUses, TaskInput } from "./task.ts";
@@ -29,6 +32,10 @@ interface Ruled {
   type?: RunType;
   restart?: RestartFields;
   reschedule?: RescheduleFields;
+  retry?: RetryFields;
+  timeout?: string;
+  machine?: { spot?: "never" | "only" };
+  resources?: { memory?: string | number };
   outputs?: string[];
   env?: Record<string, string>;
   secrets?: SecretUses;
@@ -37,6 +44,7 @@ interface Ruled {
   checkRestart?: CheckRestartInput;
   keep?: string;
   dir?: string;
+  payload?: { content: string };
 }
 
 /** Reports all broken rules of a spec whose single fields are valid (api.md#refused-specs). */
@@ -50,8 +58,10 @@ export function addFaults(spec: Ruled, add: Add): void {
   addContainerFaults(spec, add);
   addOutputFaults(spec, add);
   addPolicyFaults(spec, add);
+  addRetryFaults(spec, add);
   addSecretFaults(spec, add);
   addCheckFaults(spec, add);
+  addPayloadFaults(spec, add);
 }
 
 function addGroupFaults(tasks: TaskInput[], addAt: Add): void {
@@ -205,6 +215,17 @@ function addUseFaults(uses: SecretUses, env: Record<string, string>, add: Add): 
   }
 }
 
+/** Each task gets the payload, and a host gets all tasks of a run with one order (jobs.md#payload). */
+function addPayloadFaults({ payload, tasks = [] }: Ruled, add: Add): void {
+  const bytes = payload === undefined ? 0 : payloadBytes(payload.content);
+  if (bytes * tasks.length > MAX_PAYLOAD_BYTES_OF_TASKS)
+    add(
+      ["payload"],
+      `has ${bytes} bytes for each of ${tasks.length} tasks, and may have ${MAX_PAYLOAD_BYTES_OF_TASKS} in ` +
+        "all: put it into a snapshot",
+    );
+}
+
 function addPolicyFaults(spec: Ruled, add: Add): void {
   const { argv, tasks = [], type = "batch", restart, reschedule } = spec;
   const short = argv !== undefined;
@@ -219,6 +240,21 @@ function addPolicyFaults(spec: Ruled, add: Add): void {
     if (task.restart === undefined) continue;
     addAt(["tasks", i, "restart"], restartFault(restartPolicy(type, short, restart, task.restart)));
   }
+}
+
+/** A retry policy fits what it is about (retry.md#refused). */
+function addRetryFaults({ retry, tasks, ...spec }: Ruled, add: Add): void {
+  if (retry === undefined) return;
+  const own = spec.resources?.memory;
+  const faults = retryFaults({
+    retry,
+    isService: spec.type === "service",
+    hasReschedule: spec.reschedule !== undefined,
+    hasTimeout: spec.timeout !== undefined,
+    isSpotOnly: spec.machine?.spot === "only",
+    memories: tasks?.map(({ resources }) => resources?.memory ?? own) ?? [own],
+  });
+  for (const [path, text] of faults) add(path, text);
 }
 
 /** Checks belong to one task that goes on running, and have names of their own (health.md#refused). */

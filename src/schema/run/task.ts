@@ -91,7 +91,8 @@ export const Directory = ProcessText.min(1)
   .max(4_096)
   .refine((dir) => dir.startsWith("/") || !climbsOut(dir), "must not lead outside the task's directory");
 
-const RelativePath = Directory.refine(
+/** A path below the directory of the task. */
+export const RelativePath = Directory.refine(
   (path) => !path.startsWith("/"),
   "must be relative to the task's directory",
 );
@@ -194,7 +195,7 @@ export const Outputs = z
   .max(64, "must have at most 64 globs");
 
 /** How a host runs a task: as a process, in a container, or as a simulated script. */
-export const DriverName = z.enum(["exec", "container", "fake"]);
+export const DriverName = z.enum(["exec", "container", "fake"]).meta({ id: "DriverName" });
 export type DriverName = z.output<typeof DriverName>;
 
 /** Why a command could not be started. */
@@ -293,6 +294,8 @@ export interface TaskSpec {
   snapshot?: string;
   /** The standard input; empty if absent. */
   stdin?: string;
+  /** A file that it finds in its directory, with its bytes in base64 (tasks.md#prepare-16). */
+  payload?: { path: string; content: string };
   /** Whether the task can get tokens that say which run it is. */
   identity?: true;
   /** What is left of an ended attempt may be kept for a look (tasks.md#kept). */

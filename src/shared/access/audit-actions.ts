@@ -5,6 +5,7 @@ export const AUDIT_ACTIONS = [
   "run.submit",
   "run.abort",
   "run.release",
+  "run.redrive",
   "run.restart",
   "run.signal",
   "run.tunnel",
@@ -40,6 +41,10 @@ export const AUDIT_ACTIONS = [
   "webhook.enable",
   "webhook.disable",
   "webhook.replay",
+  "job.put",
+  "job.pause",
+  "job.resume",
+  "job.delete",
   "request.denied",
   "log.gap",
 ] as const;

@@ -7,6 +7,8 @@ export const SCOPES = [
   "runs:env",
   "runs:write",
   "runs:exec",
+  "jobs:write",
+  "jobs:trigger",
   "pools:read",
   "pools:write",
   "workers:write",
@@ -58,11 +60,13 @@ export const SCOPES_OF_ALL: readonly Scope[] = [
 /** Bundles of scopes for common purposes (access.md#presets). */
 export const PRESETS = {
   viewer: ["runs:read", "runs:logs", "pools:read"],
-  submitter: ["runs:read", "runs:logs", "runs:write", "secrets:use", "pools:read"],
+  submitter: ["runs:read", "runs:logs", "runs:write", "jobs:trigger", "secrets:use", "pools:read"],
   operator: [
     "runs:read",
     "runs:logs",
     "runs:write",
+    "jobs:write",
+    "jobs:trigger",
     "secrets:use",
     "pools:read",
     "workers:write",

@@ -131,7 +131,7 @@ async function playOnce(
   );
   const verdicts = jobs.map((job, index) => verdictOn(job, ended[index] as AttemptReport, mayLose));
   bench.plane.order([]);
-  const left = () => podman.engine.listContainers({});
+  const left = () => podman.names();
   await until("no container is left", async () => (await left()).length === 0 || undefined, left);
   expect(bench.processes()).toEqual([]);
   return verdicts;

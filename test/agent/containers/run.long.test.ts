@@ -1,6 +1,8 @@
+import { createHash, randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Container } from "../../../src/schema/run/container.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
+import { MAX_PAYLOAD_BYTES } from "../../../src/shared/jobs/limits.ts";
 import { type Bench, openBench, run, stop } from "../support/bench.ts";
 import { contained, ID, runToEnd as runContained } from "../support/contained.ts";
 import { BUSYBOX, hasPodman, type Podman, startPodman } from "../support/podman.ts";
@@ -76,6 +78,18 @@ describe.skipIf(!hasPodman)("a command in a container (containers.md)", () => {
     const [input, names, dir, taskDir] = stdout.split("\n");
     expect([input, names, exit?.code]).toEqual(["input", "blue main", 0]);
     expect(dir).toBe(taskDir);
+  });
+
+  test.each([
+    ["of the image", {}],
+    ["that it names", { user: "65534" }],
+  ])("its payload is there byte for byte, for the user %s (tasks.md#prepare-16)", async (_, container) => {
+    const content = randomBytes(MAX_PAYLOAD_BYTES);
+    const payload = { path: "in/payload", content: content.toString("base64") };
+    const script = "sha256sum <in/payload && echo changed >in/payload && cat in/payload";
+    const { stdout, stderr } = await runToEnd(["sh", "-c", script], { payload }, container);
+    const digest = createHash("sha256").update(content).digest("hex");
+    expect([stdout, stderr]).toEqual([`${digest}  -\nchanged\n`, ""]);
   });
 
   describe("a stop (containers.md#kill)", () => {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { until } from "../../local/support/scratch.ts";
 import { type Bench, kill, openBench, type RunningAgent, run, stop } from "../support/bench.ts";
 import { contained, fileOf, ID, waitFor } from "../support/contained.ts";
 import { BUSYBOX, hasPodman, type Podman, startPodman } from "../support/podman.ts";
@@ -18,6 +19,18 @@ async function busyAgent(script: string): Promise<RunningAgent> {
   bench.plane.order([run(ID, ["sh", "-c", script], { container })]);
   await bench.plane.until("it says that it is ready", () => bench.plane.stored(ID).includes("ready"));
   return agent;
+}
+
+/** Puts a runtime before podman's that says when it is asked to begin a container, and then hangs, once. */
+async function hangAtBegin(): Promise<{ asked: string; hangs: string }> {
+  const at = (name: string) => join(podman.dir, name);
+  const [runtime, asked, hangs] = [at("runc"), at("asked"), at("hangs")];
+  const hang = `case " $* " in *" start "*) [ -e ${hangs} ] && touch ${asked} && exec sleep 1000;; esac`;
+  writeFileSync(runtime, `#!/bin/sh\n${hang}\nexec /usr/sbin/runc "$@"\n`, { mode: 0o755 });
+  writeFileSync(hangs, "");
+  appendFileSync(at("containers.conf"), `[engine.runtimes]\nrunc = ["${runtime}"]\n`);
+  await podman.restart();
+  return { asked, hangs };
 }
 
 describe.skipIf(!hasPodman)(
@@ -114,6 +127,19 @@ describe.skipIf(!hasPodman)(
       await bench.plane.untilStored(ID);
       const hash = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
       expect(hash(bench.plane.stored(ID).subarray("ready\n".length))).toBe(hash(big));
+    });
+
+    test("one whose engine was killed before it began ends, and nothing of it is left", async () => {
+      const { asked, hangs } = await hangAtBegin();
+      start();
+      bench.plane.order([run(ID, ["sh", "-c", "echo once >>count"], { container })]);
+      await until("podman begins it", () => existsSync(asked));
+      await podman.kill();
+      rmSync(hangs);
+      await podman.restart();
+      const attempt = await bench.plane.untilState(ID, "gone");
+      expect([attempt.exit, attempt.startError]).toEqual([undefined, undefined]);
+      expect([existsSync(fileOf(bench, "count")), bench.processes()]).toEqual([false, []]);
     });
   },
 );

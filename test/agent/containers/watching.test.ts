@@ -1,6 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Containers } from "../../../agent/containers/containers.ts";
 import { Watching, type WatchingOptions } from "../../../agent/containers/watching.ts";
@@ -10,15 +12,17 @@ import { Groups } from "../../../agent/exec/processes/groups.ts";
 import { until } from "../../local/support/scratch.ts";
 import { ID } from "../support/contained.ts";
 import { FakeContainer, fakeImage } from "../support/fake-containers.ts";
-import { type FakeEngine, openFakeEngine } from "../support/fake-engine.ts";
+import { type FakeEngine, openFakeEngine, type Recorded } from "../support/fake-engine.ts";
 
 let dir: string;
 let fake: FakeEngine;
+const helpers: ChildProcess[] = [];
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "drover-watching-"));
   fake = await openFakeEngine();
 });
 afterEach(async () => {
+  for (const helper of helpers.splice(0)) helper.kill("SIGKILL");
   await fake.close();
   rmSync(dir, { recursive: true, force: true });
 });
@@ -26,7 +30,7 @@ afterEach(async () => {
 const NOWHERE = { main: undefined, group: undefined };
 
 /** Watches a container that runs. */
-function watched(find: WatchingOptions["find"] = () => NOWHERE) {
+function watched(find: WatchingOptions["find"] = () => NOWHERE, wasEngineDown = false) {
   const container = new FakeContainer("one", { Image: "x" }, {}, fakeImage("x").id);
   container.start();
   fake.containers.push(container);
@@ -34,10 +38,18 @@ function watched(find: WatchingOptions["find"] = () => NOWHERE) {
   store.claim(ID);
   const ends: TaskEnd[] = [];
   const around = { engine: fake.engine, name: "one", dirs: store.dirsOf(ID), argv: ["true"], limitBytes: 0 };
-  const options = { ...around, wasEngineDown: false, known: NOWHERE, copies: true, find, strays: () => [] };
+  const options = { ...around, wasEngineDown, known: NOWHERE, copies: true, find, strays: () => [] };
   const ended = (end: TaskEnd) => ends.push(end);
   const watching = new Watching({ ...options, now: () => performance.now(), ended });
-  return { container, watching, ends };
+  return { container, watching, ends, dirs: store.dirsOf(ID) };
+}
+
+/** Says which engine answers. */
+function answersAs(engine: string, { path }: Recorded, response: ServerResponse): boolean {
+  if (path !== "/version") return false;
+  const version = { ApiVersion: "1.44", MinAPIVersion: "1.24", Os: "linux", Arch: "amd64" };
+  response.end(JSON.stringify({ ...version, Components: [{ Name: engine, Version: "4.3.1" }] }));
+  return true;
 }
 
 describe("a container that runs (containers.md#watch)", () => {
@@ -64,12 +76,7 @@ describe("a container that runs (containers.md#watch)", () => {
     ["of podman is lost if it has written, and so has run", "Podman Engine", ["out\n"], { lost: true }],
     ["of Docker is lost: it may run all the same", "Engine", [], { lost: true }],
   ])("that its engine calls unstarted, %s (containers.md#survives)", async (_, engine, output, end) => {
-    fake.override = ({ path }, response) => {
-      if (path !== "/version") return false;
-      const version = { ApiVersion: "1.44", MinAPIVersion: "1.24", Os: "linux", Arch: "amd64" };
-      response.end(JSON.stringify({ ...version, Components: [{ Name: engine, Version: "4.3.1" }] }));
-      return true;
-    };
+    fake.override = (recorded, response) => answersAs(engine, recorded, response);
     const { container, watching, ends } = watched();
     container.status = "created";
     for (const piece of output) container.write(piece);
@@ -77,6 +84,32 @@ describe("a container that runs (containers.md#watch)", () => {
     await watching.ended;
     expect(ends).toEqual([end]);
   });
+
+  test.each([
+    ["created", "", neverBegun],
+    ["initialized", "", { lost: true }],
+    ["initialized", "out", { lost: true }],
+  ])(
+    "that its engine left %s, and whose helper lives, is not waited for (%j written, containers.md#survives)",
+    async (Status, written, end) => {
+      const { container, watching, ends, dirs } = watched(undefined, true);
+      const LogPath = join(dir, container.id, "userdata", "ctr.log");
+      mkdirSync(dirname(LogPath), { recursive: true });
+      writeFileSync(LogPath, written && `2026-01-01T00:00:00.000000000+00:00 stdout F ${written}\n`);
+      // Like conmon it names the container, and keeps the file of its output open.
+      helpers.push(spawn("tail", ["-f", LogPath], { stdio: "ignore" }));
+      fake.override = (recorded, response) => {
+        if (!recorded.path.endsWith("/json")) return answersAs("Podman Engine", recorded, response);
+        const State = { Status, Running: false, Pid: 0, ExitCode: 0 };
+        response.writeHead(200).end(JSON.stringify({ ...Object(container.inspect()), State, LogPath }));
+        return true;
+      };
+      await watching.begin();
+      await watching.ended;
+      expect(ends).toEqual([end]);
+      expect(readFileSync(dirs.stdout, "utf8")).toBe(written && `${written}\n`);
+    },
+  );
 
   test.each(["ENOSPC", "EMFILE"])("is followed on if the machine says %s", async (code) => {
     let looks = 0;

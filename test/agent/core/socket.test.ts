@@ -130,6 +130,48 @@ describe("reports", () => {
     expect(reported(host)).toEqual([`${OTHER} exited`]);
   });
 
+  test("of one attempt leave another for later that has only begun, and needs one report if it ends", () => {
+    const host = online();
+    push(host, [run(), run(OTHER)]).tell(launched());
+    host.pass(START_REPORT_DELAY_MS / 2);
+    host.tell(launched(OTHER)).tell(exited()).tell(gone());
+    expect(reported(host)).toEqual([`${ID} exited`]);
+    host.send();
+    push(host, [run(OTHER)]);
+    host.answer([run(OTHER)], { revision: host.revision });
+    expect(kinds(host)).not.toContain("report");
+    host.tell(exited(OTHER)).tell(gone(OTHER));
+    expect(reported(host)).toEqual([`${OTHER} exited`]);
+  });
+
+  test("of one attempt name another of its placement that has begun: what follows may depend on both", () => {
+    const host = online();
+    const side = ID.replace("/main/", "/side/");
+    push(host, [run(), run(side)])
+      .tell(launched())
+      .tell(launched(side));
+    host.tell(exited()).tell(gone());
+    expect(reported(host)).toEqual([`${ID} exited`, `${side} running`]);
+    host.send();
+    push(host, [run(side)]);
+    host.answer([run(side)], { revision: host.revision });
+    host.pass(START_REPORT_DELAY_MS);
+    expect(kinds(host)).not.toContain("report");
+  });
+
+  test("name an attempt that goes on START_REPORT_DELAY_MS after it has begun, whatever went before", () => {
+    const host = online();
+    push(host, [run(), run(OTHER)]).tell(launched());
+    host.pass(START_REPORT_DELAY_MS / 2);
+    host.tell(launched(OTHER)).tell(exited()).tell(gone());
+    host.send();
+    host.answer([run(OTHER)], { revision: host.revision });
+    host.pass(START_REPORT_DELAY_MS / 2 - 1);
+    expect(kinds(host)).not.toContain("report");
+    host.pass(1);
+    expect(reported(host)).toEqual([`${OTHER} running`]);
+  });
+
   test("say again what is over until the orders no longer mention it", () => {
     const host = push(online(), [run()]).tell(launched()).tell(exited()).tell(gone());
     for (const waitMs of [REPEAT_FIRST_MS, 2 * REPEAT_FIRST_MS, 4 * REPEAT_FIRST_MS]) {

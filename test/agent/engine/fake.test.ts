@@ -209,6 +209,15 @@ describe("a container of Docker", () => {
     expect(await engine.inspectContainer("a")).toBeUndefined();
   });
 
+  test("engine.md#half-removed: an engine that cannot say which it is gives the error", async () => {
+    const engine = await opened();
+    await engine.open();
+    const message = `getting container from store "${"a1".repeat(32)}": container not known`;
+    fake.override = (_, response) => !!response.writeHead(500).end(JSON.stringify({ message }));
+    expect((await errorOf(engine.listContainers({}))).said).toBe(message);
+    expect(fake.requests.filter(({ method }) => method === "DELETE")).toEqual([]);
+  });
+
   test("engine.md#errors: the end of an engine cuts a wait, a follow and an input; they go on", async () => {
     const engine = await opened();
     fake.plays.set("a", { output: ["early "] });

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { EngineError } from "../../../agent/engine/errors.ts";
 import type { ImageFault } from "../../../agent/engine/image-errors.ts";
@@ -126,6 +128,47 @@ describe.skipIf(!hasPodman)("a real podman", () => {
     const [row] = await podman.engine.listContainers({ run: "1", worker: "b" });
     expect(row).toMatchObject({ status: "created", labels: { worker: "b", run: "1" } });
   });
+
+  const store = (name: string) => join(podman.dir, "root", `vfs-${name}`, `${name}.json`);
+  const rows = (name: string) =>
+    JSON.parse(readFileSync(store(name), "utf8")) as { id: string; layer: string }[];
+
+  /** What a podman leaves behind that is killed as it removes a container, after so many of its steps. */
+  async function halfRemoved(name: string, steps: 1 | 2): Promise<string> {
+    const id = await started(name, script("exit 3", { Labels: { half: name } }));
+    await podman.engine.waitContainer(id);
+    await podman.kill();
+    const layer = rows("containers").find((one) => one.id === id)?.layer;
+    writeFileSync(store("layers"), JSON.stringify(rows("layers").filter((one) => one.id !== layer)));
+    if (steps === 2)
+      writeFileSync(store("containers"), JSON.stringify(rows("containers").filter((one) => one.id !== id)));
+    await podman.restart();
+    return id;
+  }
+
+  test.each([
+    ["whose files are gone", 1],
+    ["whose files and whose entry in the store are gone", 2],
+  ] as const)(
+    "engine.md#half-removed: a container %s hides no other, and goes",
+    async (_, steps) => {
+      await podman.engine.createContainer("whole", script("true"));
+      await halfRemoved("first", steps);
+      await halfRemoved("second", steps);
+      expect((await podman.names()).sort()).toEqual(["first", "second", "whole"]);
+      expect(await podman.engine.listContainers({ half: "first" })).toEqual([]);
+      expect((await podman.names()).sort()).toEqual(["second", "whole"]);
+      expect(await podman.engine.listContainers({})).toMatchObject([{ name: "whole" }]);
+      expect(await podman.names()).toEqual(["whole"]);
+      const id = await halfRemoved("third", steps);
+      expect(await podman.engine.inspectContainer(id)).toBeUndefined();
+      await halfRemoved("fourth", steps);
+      expect(await podman.engine.inspectContainer("fourth")).toBeUndefined();
+      const made = await podman.engine.createContainer("fourth", script("true"));
+      expect((await podman.engine.inspectContainer("fourth"))?.id).toBe(made);
+    },
+    60_000,
+  );
 
   test.each([
     ["before its start", true],

@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url";
 import { inject } from "vitest";
 import { closedParent } from "../../../agent/exec/files/reach.ts";
 import { removeGroup } from "../../../posix/cgroup.ts";
+import { childrenOf } from "../../../posix/proc.ts";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import { CODE, FakePlane } from "./fake-plane.ts";
@@ -48,7 +49,7 @@ export interface Bench {
   startUnlocked(): Promise<RunningAgent>;
   /** Calls the agent with only these arguments. */
   startWith(args: string[]): RunningAgent;
-  /** Pids of all living processes of this bench except the agents and the watchdog of their lease. */
+  /** Pids of all living processes of this bench except agents, idle shims and the lease's watchdog. */
   processes(): number[];
   /** The pid of the watchdog, if one lives. */
   watchdog(): number | undefined;
@@ -104,7 +105,7 @@ export async function openBench(): Promise<Bench> {
     // The second check of the mark leaves out a `sleep` of the watchdog that ended during the first.
     processes: () =>
       marked(marker, agents).filter(
-        (pid) => !isWatchdog(pid) && !isForkOf(agents, pid) && isMarked(pid, marker),
+        (pid) => !isWatchdog(pid) && !isForkOf(agents, pid) && !isIdleShim(pid) && isMarked(pid, marker),
       ),
     watchdog: () => marked(marker, agents).find((pid) => isWatchdog(pid) && !isSleep(pid)),
     async close() {
@@ -180,6 +181,11 @@ function isWatchdog(pid: number): boolean {
 function isForkOf(agents: RunningAgent[], pid: number): boolean {
   const parent = agents.find(({ child }) => child.pid === parentOf(pid))?.child.pid;
   return parent !== undefined && argumentsOf(parent).join(" ") === argumentsOf(pid).join(" ");
+}
+
+/** A shim that waits for a command. It ends with its agent, or in a moment. */
+export function isIdleShim(pid: number): boolean {
+  return argumentsOf(pid).join(" ") === "/bin/sh " && childrenOf(pid).length === 0;
 }
 
 function isSleep(pid: number): boolean {

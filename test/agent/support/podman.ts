@@ -17,6 +17,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Engine } from "../../../agent/engine/engine.ts";
+import { askJson } from "../../../agent/engine/transport.ts";
 import { cacheDir } from "../../../scripts/env.mjs";
 import { until } from "../../local/support/scratch.ts";
 import { BUSYBOX } from "./busybox.ts";
@@ -79,6 +80,11 @@ export interface Podman {
   kill(): Promise<void>;
   /** Starts the service again after `kill()`, or ends it first. */
   restart(): Promise<void>;
+  /**
+   * The names of all containers that it knows, in its own words: also of those that it has half removed,
+   * which the engine's client would remove as it looks.
+   */
+  names(): Promise<string[]>;
   /** Imports busybox, or an archive, under another name, changed by lines of a Dockerfile. */
   importImage(name: string, changes?: readonly string[], tar?: Buffer): Promise<void>;
   /** Removes all containers, and ends all processes. */
@@ -111,13 +117,16 @@ export async function startPodman(): Promise<Podman> {
       await end();
       service = await serve(dir, socketPath, engine);
     },
+    names: () => namesOfAll(socketPath),
     importImage: (name, changes = [], tar = busyboxTar()) => importImage(socketPath, tar, name, changes),
     async stop() {
       if (service.exitCode !== null || service.signalCode !== null) await podman.restart();
+      // Podman removes a container that it was killed in making, and leaves its first process and its cgroup.
+      const ids = containersIn(dir);
       const containers = await engine.listContainers({});
       await Promise.all(containers.map(({ id }) => engine.removeContainer(id).catch(() => undefined)));
       await end();
-      await sweep(dir);
+      await sweep(dir, ids);
     },
   };
   try {
@@ -129,9 +138,13 @@ export async function startPodman(): Promise<Podman> {
   return podman;
 }
 
-/** Ends and removes all that is left of an engine whose service is to be gone. */
-async function sweep(dir: string): Promise<void> {
-  const ids = namesIn(join(dir, "root", "vfs-containers")).filter((name) => /^[0-9a-f]{64}$/.test(name));
+/** The ids of the containers whose files are there. */
+function containersIn(dir: string): string[] {
+  return namesIn(join(dir, "root", "vfs-containers")).filter((name) => /^[0-9a-f]{64}$/.test(name));
+}
+
+/** Ends and removes all that is left of an engine whose service is to be gone, and of its containers. */
+async function sweep(dir: string, ids = containersIn(dir)): Promise<void> {
   endAllOf(dir);
   await removeCgroups([cgroupOf(dir), ...ids.map((id) => `/libpod_parent/libpod-${id}`)]);
   unmountAll(dir);
@@ -276,6 +289,12 @@ function kill(pid: number): void {
   } catch {
     // It has ended.
   }
+}
+
+async function namesOfAll(socketPath: string): Promise<string[]> {
+  const path = "/v4.0.0/libpod/containers/json?all=true";
+  const rows = await askJson(socketPath, { what: "list all", method: "GET", path, timeoutMs: 30_000 });
+  return (rows as { Names: string[] }[]).flatMap(({ Names }) => Names);
 }
 
 let made: Buffer | undefined;

@@ -2,9 +2,11 @@ import { describe, expect, test } from "vitest";
 import { ASK_AGAIN_MS } from "../../../src/core/allocation/after/awaiting.ts";
 import { answerAwaitEnd, MAX_FOLLOWERS } from "../../../src/core/allocation/after/followers.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import type { AllocationState } from "../../../src/core/allocation/state.ts";
 import { upsertOf } from "../../../src/core/allocation/summary.ts";
-import type { AwaitAnswer, RunEnd } from "../../../src/core/messages.ts";
+import type { AwaitAnswer, RunEnd, Unmet } from "../../../src/core/messages.ts";
+import type { After, AfterOn } from "../../../src/shared/after/entries.ts";
 import {
   abort,
   at,
@@ -35,10 +37,11 @@ const answer = (run: string, said: AwaitAnswer) =>
 const goesOn = (run: string, tells = true) => answer(run, { kind: "goes_on", tells });
 const word = (of: string, end: RunEnd, submittedAt = T0) =>
   ({ type: "run_ended", body: { run: RUN, submittedAt, of, end } }) as const;
+const wordOf = (of: string) => word(of, { well: true });
 const bad: RunEnd = { well: false, text: "ended with exit code 3" };
 const good: RunEnd = { well: true };
 /** A run that follows others, and is known to its pool. */
-const following = (...after: string[]) =>
+const following = (...after: After[]) =>
   runAt(nothing(), T0, submit({ after }), pool(1, { kind: "none", version: 1 }));
 
 describe("a run that follows others", () => {
@@ -56,6 +59,12 @@ describe("a run that follows others", () => {
     expect(asks(reloaded(told))).toEqual(["a"]);
     const poked = runAt(told, T0, { type: "poke_run", body: follower });
     expect(asks(poked)).toEqual(["a"]);
+  });
+
+  test("does not count on what was promised to an earlier submission under its id", () => {
+    const sent = { run: "a", follower: { run: RUN, submittedAt: T0 - 5 } };
+    const promise = { type: "await_end_answered", sent, answer: { kind: "goes_on", tells: true } } as const;
+    expect(asks(runAt(following("a"), T0, promise))).toEqual(["a"]);
   });
 
   test("asks sooner if the other one has too many followers to tell it", () => {
@@ -92,7 +101,7 @@ describe("a run that follows others", () => {
     expect(asks(stops)).toEqual([]);
     const { version } = upsertOf(stops);
     const over = runAt(stops, LATER, pool(version, { kind: "none", version }));
-    const failure = { code: "predecessor_failed", text: reason };
+    const failure = { code: "dependency_failed", text: reason };
     expect(over.record).toMatchObject({ ended: true, outcome: { state: "failed", failure } });
   });
 
@@ -112,6 +121,47 @@ describe("a run that follows others", () => {
   ])("ignores a word %s", (_what, said) => {
     const state = following("a");
     expect(runAt(state, T0, said).record).toEqual(state.record);
+  });
+
+  test.each<[AfterOn, string, boolean, RunEnd | undefined]>([
+    ["failure", "ended badly", true, bad],
+    ["failure", "did not start itself", true, { ...bad, cause: { run: "z", text: "failed" } }],
+    ["any", "ended badly", true, bad],
+    ["any", "ended well", true, good],
+    ["any", "was deleted, as only a run that has ended is", true, undefined],
+    ["failure", "ended well", false, good],
+    ["failure", "was deleted", false, undefined],
+  ])("on %s of a run that %s starts: %s", (on, _what, starts, end) => {
+    const said = end === undefined ? answer("a", { kind: "no_such" }) : word("a", end);
+    const state = runAt(following({ run: "a", on }), LATER, said);
+    expect(upsertOf(state).wants).toBe(starts ? "place" : "nothing");
+    expect(state.record.stopRequest?.reason).toBe(
+      starts
+        ? undefined
+        : `run a, after whose failure it was to start, ${
+            end === undefined ? "was deleted before this run knew how it had ended" : "ended well"
+          }`,
+    );
+    expect(state.record.stopRequest?.failure).toBe(starts ? undefined : "dependency_failed");
+  });
+
+  test("that needs two ends of one run, which exclude each other, ends at once", () => {
+    const state = following("a", { run: "a", on: "failure" });
+    expect(asks(state)).toEqual(["a"]);
+    for (const end of [good, bad])
+      expect(runAt(following("a", { run: "a", on: "failure" }), LATER, word("a", end)).record).toMatchObject({
+        stopRequest: { failure: "dependency_failed" },
+      });
+  });
+
+  test("says what it waits for, whatever the number", () => {
+    const many = following("a", { run: "b", on: "failure" }, { array: "parts", on: "any" }, "d", "e");
+    expect(whyOf(many, null, null, T0).reason).toEqual({
+      code: "awaiting",
+      text:
+        "it starts after others: it waits for run a to end well, run b to fail, array parts to end and " +
+        "2 others",
+    });
   });
 
   test("does not end twice: what it hears when it runs or is to stop changes nothing", () => {
@@ -136,6 +186,59 @@ describe("a run that follows others", () => {
   });
 });
 
+describe("a run that follows an array", () => {
+  const entry = { array: "parts", on: "success" } as const;
+  const word = (unmet?: Unmet, submittedAt = T0, more = {}) =>
+    ({
+      type: "array_ended",
+      body: { run: RUN, submittedAt, ...entry, ...(unmet === undefined ? {} : { unmet }), ...more },
+    }) as const;
+
+  test("asks nobody, and tells its pool what it awaits as long as it does", () => {
+    const state = following("a", { array: "parts" });
+    expect(asks(state)).toEqual(["a"]);
+    expect(upsertOf(state)).toMatchObject({ wants: "nothing", deferred: true, awaitsArrays: [entry] });
+    const one = runAt(state, LATER, word());
+    expect(upsertOf(one)).toMatchObject({ wants: "nothing", deferred: true });
+    expect(upsertOf(one).awaitsArrays).toBeUndefined();
+    expect(owed(one, LATER).run).toMatchObject({ version: upsertOf(one).version });
+    expect(upsertOf(runAt(one, LATER, wordOf("a"))).wants).toBe("place");
+  });
+
+  test("ends at once if that cannot be met, though others have not begun, and names the first cause", () => {
+    const cause = { run: "parts-3", text: "ended with exit code 3" };
+    const stops = runAt(
+      following({ array: "parts" }, "a"),
+      LATER,
+      word({ text: "has not ended well", cause }),
+    );
+    expect(upsertOf(stops).awaitsArrays).toBeUndefined();
+    const { version } = upsertOf(stops);
+    const over = runAt(stops, LATER, pool(version, { kind: "none", version }));
+    expect(over.record).toMatchObject({
+      ended: true,
+      outcome: {
+        failure: {
+          code: "dependency_failed",
+          text:
+            "array parts, after which it was to start, has not ended well, since run parts-3 ended with " +
+            "exit code 3",
+        },
+      },
+    });
+    expect(upsertOf(over)).toMatchObject({ firstCause: cause });
+  });
+
+  test.each<[string, ReturnType<typeof word>]>([
+    ["of an array that it does not follow", word(undefined, T0, { array: "others" })],
+    ["of another end than it awaits", word(undefined, T0, { on: "any" })],
+    ["to an earlier submission under its id", word(undefined, T0 - 1)],
+  ])("ignores a word %s", (_what, said) => {
+    const state = following({ array: "parts" });
+    expect(runAt(state, T0, said).record).toEqual(state.record);
+  });
+});
+
 describe("a run that others follow", () => {
   const asked = (name = "b") =>
     ({ type: "await_end", body: { run: RUN, follower: { run: name, submittedAt: T0 } } }) as const;
@@ -154,6 +257,26 @@ describe("a run that others follow", () => {
     const told = runAt(over, LATER, { type: "run_ended_answered", sent: body, answer: { kind: "noted" } });
     expect(news(told)).toEqual([]);
     expect(answerAwaitEnd(told, ofFollower)).toEqual({ kind: "run_end", end: { well: true } });
+  });
+
+  test("tells the latest submission of a run, and not an earlier one, which was refused", () => {
+    const again = { run: "b", submittedAt: T0 + 5 };
+    const anew = { type: "await_end", body: { run: RUN, follower: again } } as const;
+    const promised = runAt(started(), T0, asked(), anew, asked());
+    expect(answerAwaitEnd(promised, { run: RUN, follower: again })).toMatchObject({ tells: true });
+    expect(answerAwaitEnd(promised, ofFollower)).toMatchObject({ tells: false });
+    const over = runAt(promised, LATER, observed([exited()]));
+    expect(news(over).map(({ submittedAt }) => submittedAt)).toEqual([T0 + 5]);
+    const [body] = news(over);
+    const told = (submittedAt: number) => ({ ...body, submittedAt }) as NonNullable<typeof body>;
+    const answered = (submittedAt: number) =>
+      runAt(over, LATER, {
+        type: "run_ended_answered",
+        sent: told(submittedAt),
+        answer: { kind: "noted" },
+      });
+    expect(news(answered(T0))).toHaveLength(1);
+    expect(news(answered(T0 + 5))).toEqual([]);
   });
 
   test("shows its readers no new version for that, and does not bother its pool", () => {

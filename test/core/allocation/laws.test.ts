@@ -6,8 +6,9 @@ import { phaseOf, stateOf } from "../../../src/core/allocation/phase.ts";
 import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import { type AllocationState, openPlacement } from "../../../src/core/allocation/state.ts";
+import type { PoolAnswer } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
-import { RunStatus } from "../../../src/schema/run/run.ts";
+import { type RunSpecInput, RunStatus } from "../../../src/schema/run/run.ts";
 import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
 import {
@@ -40,6 +41,7 @@ const exit = fc.constantFrom(
   { ...EXIT, code: 7 },
   { ...EXIT, code: 7 },
   { ...EXIT, code: null, signal: "SIGTERM" },
+  { ...EXIT, code: null, signal: "SIGKILL", oomKilled: true },
 );
 
 /** A report as hosts send it, and one that says anything at all. */
@@ -53,7 +55,11 @@ const report: fc.Arbitrary<AttemptReport> = fc.oneof(
       startedAgoMs: fc.nat(100_000),
       endedAgoMs: fc.nat(100_000),
       exit,
-      startError: fc.constant({ code: "start_failed" as const, text: "no" }),
+      startError: fc.record({
+        code: fc.constant("start_failed" as const),
+        text: fc.constant("no"),
+        recoverable: fc.boolean(),
+      }),
       timedOut: fc.boolean(),
       stopped: fc.constantFrom("lease", "agent"),
       log: fc.record({
@@ -66,7 +72,11 @@ const report: fc.Arbitrary<AttemptReport> = fc.oneof(
 
 const poolAnswer = fc.oneof(
   fc.record({ kind: fc.constant("placed" as const), worker, epoch }),
-  fc.constant({ kind: "queued" as const }),
+  fc.constantFrom<PoolAnswer>(
+    { kind: "queued" },
+    { kind: "queued", offeredRate: 0.5 },
+    { kind: "queued", outOfReach: "no machine of its pool can hold that" },
+  ),
   fc.record({ kind: fc.constant("none" as const), version: fc.nat(12) }),
   fc.constant({ kind: "refused" as const, code: "busy" as const, text: "full" }),
 );
@@ -134,15 +144,29 @@ const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
   fc.record({ type: fc.constant("order_answered" as const), sent: order, answer: orderAnswer }),
 );
 
-const limits = fc.record(
-  {
-    timeout: fc.constantFrom("30s", "5m"),
-    queueTimeout: fc.constantFrom("20s", "5m"),
-    restart: fc.constant({ attempts: 2, delay: "10s", interval: "1m" }),
-    reschedule: fc.constant({ attempts: 2, delay: "10s" }),
-  },
-  { requiredKeys: [] },
-);
+const causes: NonNullable<RunSpecInput["retry"]>["on"] = ["exit", "oom", "machine_lost", "boot"];
+
+const limits = fc
+  .record(
+    {
+      timeout: fc.constantFrom("30s", "5m"),
+      queueTimeout: fc.constantFrom("20s", "5m"),
+      restart: fc.constant({ attempts: 2, delay: "10s", interval: "1m" }),
+      reschedule: fc.constant({ attempts: 2, delay: "10s" }),
+      retry: fc.record({
+        on: fc.constant(causes),
+        max: fc.integer({ min: 1, max: 2 }),
+        escalate: fc.constantFrom(undefined, { oom: { memory: 2 } }),
+        park: fc.constant(true),
+      }),
+    },
+    { requiredKeys: [] },
+  )
+  .map(({ retry, reschedule, ...more }): Partial<RunSpecInput> => {
+    if (retry === undefined) return { ...more, ...(reschedule === undefined ? {} : { reschedule }) };
+    const on = more.timeout === undefined ? retry.on : [...retry.on, "timeout" as const];
+    return { ...more, resources: { memory: "1GiB" }, retry: { ...retry, on } };
+  });
 const placed = pool(1, placedOn());
 const pause = fc.oneof({ weight: 3, arbitrary: fc.nat(3_000) }, fc.nat(40_000));
 const story = fc
@@ -213,7 +237,8 @@ describe("whatever happens, in whatever order", () => {
   });
 
   test("and the stories get to where these laws say something", () => {
-    const reached = { open: 0, ended: 0, wished: 0, rescheduled: 0, backoff: 0, restarted: 0, owing: 0 };
+    const places = { open: 0, ended: 0, wished: 0, rescheduled: 0, retried: 0 };
+    const reached = { ...places, backoff: 0, restarted: 0, owing: 0 };
     holds((_before, after, now) => {
       const { record } = after;
       if (record === null) return;
@@ -222,6 +247,7 @@ describe("whatever happens, in whatever order", () => {
       reached.ended += Number(record.ended);
       reached.wished += Number(record.stopRequest !== null && !record.ended);
       reached.rescheduled += Number(record.reschedules !== undefined);
+      reached.retried += Number(record.retries !== undefined);
       reached.backoff += Number(openPlacement(after) !== null && (main?.startAt ?? 0) > now);
       reached.restarted += Number((main?.restarts ?? 0) > 0);
       reached.owing += Number(allocationMachine.due(after, now).length > 0);

@@ -44,7 +44,11 @@ const uploading = () =>
 
 /** A run in each phase: its state, and its description. */
 const PHASES: Record<RunPhase["kind"], [run: Existing, state: string, description: RegExp]> = {
-  awaiting: [queued({ after: ["a", "b"] }), "pending", /^waiting for run a and 1 other to end well$/],
+  awaiting: [
+    queued({ after: ["a", "b"] }),
+    "pending",
+    /^waiting for run a to end well and run b to end well$/,
+  ],
   waiting: [queued(), "pending", /^waiting for a place/],
   rescheduling: [lost(), "running", /^waiting for a place/],
   withdrawing: [runAt(queued(), T0, abort()), "pending", /^being stopped: enough$/],

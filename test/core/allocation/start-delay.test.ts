@@ -88,6 +88,20 @@ test("a delay that is over stays over if the clock goes back: what was ordered m
   expect(ordersOf(story).join()).not.toContain("post");
 });
 
+test("an order that follows has a higher revision, although the clock has gone back (rules.md#r1)", () => {
+  const story = resting(false);
+  const revision = () => orderOf(story.run, story.now)?.revision ?? 0;
+  story.now = allocationMachine.wakeAt(story.state) ?? 0;
+  story.apply({ type: "tick" });
+  const second = revision();
+  story.now -= 5_000;
+  story.obey();
+  expect([ordersOf(story), revision()]).toEqual([["build-17/m/1.2 run"], second]);
+  story.ends("m", { code: 1 }).later(2 * DELAY_MS);
+  expect(ordersOf(story)).toEqual(["build-17/m/1.3 run"]);
+  expect(revision()).toBeGreaterThan(second);
+});
+
 test("whether it waits is settled when the attempt before ends, whatever agent follows", () => {
   const ordered = resting(true);
   ordered.waits = false;

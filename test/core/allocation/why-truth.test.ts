@@ -93,7 +93,7 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
     [
       "it starts after other runs",
       queued({ after: ["a", "b"] }),
-      ["awaiting", /starts when run a and 1 other has ended well/, "place", null, "command"],
+      ["awaiting", /starts after others: it waits for run a to end well and run b/, "place", null, "command"],
     ],
     ["it runs", started(), ["running", /is running/, "end", null, "command"]],
     ["… for so long", started({ timeout: "1m" }), ["running", /running/, "stop_run", 60_000, "command"]],

@@ -43,6 +43,32 @@ describe("how long logs are kept, said with the word that no place is wanted (ap
   });
 });
 
+describe("runs of an array on which something depends (pool.md#array-ends)", () => {
+  const part = (index: number, more: object = {}) => ({ array: { id: "p", index, size: 40, ...more } });
+  const old = Array.from({ length: FORGET_BATCH + 2 }, (_, i) => over(`p-${i}`, 2 * HOUR, part(i)));
+  const others = [over("y", 2 * HOUR), over("z", 2 * HOUR)];
+  const follower = waiting("next", {
+    wants: "nothing",
+    deferred: true,
+    awaitsArrays: [{ array: "p", on: "any" }],
+  });
+
+  test.each<[string, RunRow]>([
+    ["is followed", follower],
+    ["may end early", waiting("p-39", part(39, { failAt: "100%" }))],
+  ])("stay while it %s, and keep no others, until that is over", (_what, row) => {
+    const live = waiting("p-38", part(38));
+    const state = at(configured(keep, [...old, ...others, row, live]), T0, tick);
+    expect(forgets(state)).toEqual(["y", "z"]);
+    const alone = at(configured(keep, [...old, row, live]), T0, tick);
+    expect([forgets(alone), poolMachine.wakeAt(alone)]).toEqual([[], T0 + HOUR]); // not each minute in vain
+    const end = { version: 2, state: "aborted", wants: "nothing", finishedAt: T0 } as const;
+    const { deferred: _, awaitsArrays: _arrays, ...said } = upsert(row.run, { ...row, ...end });
+    const over = at(state, T0 + HOUR, { type: "run", body: said });
+    expect(forgets(over, T0 + HOUR)).toHaveLength(FORGET_BATCH);
+  });
+});
+
 describe("what a pool lets go (api.md#retention)", () => {
   test.each<[string, RunRow, boolean]>([
     ["one whose retention ends now", over("a", HOUR), true],
@@ -64,6 +90,24 @@ describe("what a pool lets go (api.md#retention)", () => {
     const rows = [over("a", 7 * 24 * HOUR), over("b", 7 * 24 * HOUR - 1)];
     const state = pool(recordOf(poolConfig()), rows);
     expect(forgets(at(state, T0, tick))).toEqual(["a"]);
+  });
+
+  const DAY = 24 * HOUR;
+  const parked = (since: number) => ({ parked: { since, reason: "after one try: ended with exit code 2" } });
+
+  test.each<[string, RunRow, boolean]>([
+    ["for less than 30 days", over("a", 30 * DAY - 1, parked(T0 - 30 * DAY + 1)), false],
+    ["for 30 days", over("a", 30 * DAY, parked(T0 - 30 * DAY)), true],
+    ["no more, since it was redriven", over("a", 2 * DAY, { parked: null }), true],
+  ])("a run that is parked %s (retry.md#parked)", (_, row, goes) => {
+    expect(forgets(at(configured(keep, [row]), T0, tick))).toEqual(goes ? ["a"] : []);
+  });
+
+  test("as many parked runs as there are do not hide the others", () => {
+    const waiting = Array.from({ length: 2 * FORGET_BATCH }, (_, i) => {
+      return over(`a-${String(i).padStart(3, "0")}`, DAY, parked(T0 - DAY));
+    });
+    expect(forgets(at(configured(keep, [...waiting, over("b", DAY)]), T0, tick))).toEqual(["b"]);
   });
 
   test("another retention counts at once", () => {

@@ -99,7 +99,7 @@ describe("the text is what Prometheus reads", () => {
   };
 
   test("an empty pool has all counters from the beginning, as 0 (pool.md#metrics)", () => {
-    const ofPools = Object.keys(METRICS).filter((name) => !name.startsWith("drover_webhook"));
+    const ofPools = Object.keys(METRICS).filter((name) => !/^drover_(webhook|job)/.test(name));
     const told = new Set(metricsOf(configured(), T0).map(({ name }) => name));
     const absent = ofPools.filter((name) => !told.has(name as keyof typeof METRICS));
     expect(absent).toEqual(["drover_queue_runs", "drover_instances", "drover_cloud_unknown_errors_total"]);

@@ -39,11 +39,26 @@ const run: fc.Arbitrary<RunRow> = fc
       { id: "a", index: 0, size: 9, maxParallel: 2 },
       { id: "b", index: 0, size: 9, maxParallel: 2 },
     ),
+    concurrency: fc.option(
+      fc.record({
+        key: fc.constantFrom("k", "k", "l"),
+        limit: fc.constantFrom(1, 1, 2),
+        strategy: fc.constantFrom("queue", "round-robin", "round-robin"),
+      }),
+      { nil: undefined, freq: 2 },
+    ),
+    turn: fc.nat(4),
     on: fc.constantFrom<(string | null)[]>(null, null, null, "w1", "w2", "w3"),
   })
-  .map(({ id, later, on, array, ...more }) => {
-    const said = { ...more, submittedAt: T0 + later, ...(array === undefined ? {} : { array }) };
-    return on === null ? waiting(id, said) : placed(id, on, said);
+  .map(({ id, later, on, array, concurrency, turn, ...more }) => {
+    const said = {
+      ...more,
+      submittedAt: T0 + later,
+      ...(array === undefined ? {} : { array }),
+      ...(concurrency === undefined ? {} : { concurrency }),
+    };
+    const row = on === null ? waiting(id, said) : placed(id, on, said);
+    return concurrency?.strategy === "round-robin" ? { ...row, turn } : row;
   });
 
 const worker: fc.Arbitrary<WorkerRow> = fc

@@ -4,6 +4,7 @@ import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { plan, planOneMore } from "../../../src/core/pool/plan/plan.ts";
 import { isOpen, runKey } from "../../../src/core/pool/record.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
+import { CONCURRENCY_STRATEGIES } from "../../../src/shared/limits.ts";
 import {
   at,
   type configured as Configured,
@@ -33,10 +34,19 @@ const arrival: fc.Arbitrary<Step> = fc
     avoid: fc.constantFrom<string[]>([], ["default-s-1"], ["w1", "w2"]),
     project: fc.constantFrom("default", "default", "ml"),
     budget: fc.constantFrom(null, null, { payer: "t", perHour: 0.6 }),
+    concurrency: fc.option(
+      fc.record({
+        key: fc.constantFrom("k", "l"),
+        limit: fc.integer({ min: 1, max: 2 }),
+        strategy: fc.constantFrom(...CONCURRENCY_STRATEGIES),
+      }),
+      { nil: undefined, freq: 2 },
+    ),
   })
-  .map(({ later, vcpus: count, memoryBytes, ...more }) => (_state, nth) => {
+  .map(({ later, vcpus: count, memoryBytes, concurrency, ...more }) => (_state, nth) => {
     const resources = { vcpus: count, memoryBytes, diskBytes: 0, gpus: 0 };
-    return run(`r${nth}`, { ...more, resources, submittedAt: T0 + later });
+    const said = { ...more, ...(concurrency && { concurrency }) };
+    return run(`r${nth}`, { ...said, resources, submittedAt: T0 + later });
   });
 
 const ending: fc.Arbitrary<Step> = fc
@@ -132,6 +142,7 @@ describe("what is remembered between events changes nothing but the time that th
       const { index } = kept.memo;
       const anew = reloaded(kept).memo.index;
       expect(index.queue).toEqual(anew.queue);
+      expect(index.kinds.count).toBe(anew.kinds.count);
       expect(index.unwanted).toEqual(anew.unwanted);
       const sets = (of: typeof index) =>
         new Map([...of.placed].map(([on, runs]) => [on, new Set(runs.keys())]));
@@ -160,6 +171,39 @@ describe("one more run is decided alone", () => {
     const { pass, creates } = plan(configured({}, [waiting("a")]), T0);
     expect(createsOf({ creates })).toEqual(["small"]);
     expect(planOneMore(pass, waiting("b", { submittedAt: T0 + 1 }))).toBeUndefined();
+  });
+
+  const key = (strategy: "queue" | "round-robin", name = "k") => ({
+    concurrency: { key: name, limit: 1, strategy },
+  });
+  const small = { ...vcpus(0), submittedAt: T0 + 1 };
+
+  test("and not before one that keeps a slot of its key (pool.md#concurrency-keys)", () => {
+    const first = waiting("first", { ...vcpus(4), priority: 99 });
+    const made = workerRow("w1", "booting", { instance: null });
+    const big = waiting("big", { ...vcpus(4), ...key("queue") });
+    const { pass, waits } = plan(configured({ maxConcurrentCreates: 1 }, [first, big], [made]), T0);
+    expect([...waits].map(([run, { code }]) => `${run} ${code}`)).toEqual([
+      "first machine_booting",
+      "big machine_asked",
+    ]);
+    const urgent = waiting("urgent", { ...small, ...key("queue"), priority: 60 });
+    expect(planOneMore(pass, urgent)).toBeUndefined();
+  });
+
+  test("and not where keys take turns, unless its key has no slot for it (pool.md#round-robin)", () => {
+    const turns = (id: string, turn: number, more: object) => ({ ...waiting(id, more), turn });
+    const a = { ...vcpus(4), concurrency: { ...key("round-robin", "a").concurrency, limit: 9 } };
+    const rows = [placed("x", "w1", vcpus(3)), turns("a1", 1, a), turns("a2", 2, a)];
+    const workers = [workerRow("w1"), workerRow("w2", "booting")];
+    const b = turns("b", 3, { ...small, ...key("round-robin", "b") });
+    const together = plan(configured({ maxInstances: 0 }, [...rows, b], workers), T0);
+    expect(together.places.map((place) => place.run.run)).toEqual(["b"]);
+    const { pass } = plan(configured({ maxInstances: 0 }, rows, workers), T0);
+    expect(planOneMore(pass, b)).toBeUndefined();
+    const holder = placed("y", "w1", { ...vcpus(0), ...key("queue", "b") });
+    const full = plan(configured({ maxInstances: 0 }, [holder, ...rows], workers), T0);
+    expect(planOneMore(full.pass, b)?.waits.get("b")).toMatchObject({ code: "concurrency_key" });
   });
 
   test("what changes nothing makes no plan: a run says that it has begun", () => {

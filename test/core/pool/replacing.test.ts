@@ -115,6 +115,12 @@ describe("a run is not replaced", () => {
     expect(told(state)).toEqual([]);
   });
 
+  test("by a late copy of a submission that was refused (messages.md#late-refused)", () => {
+    const state = begun(says("f", { submittedAt: T0 + 5 }), says("g", { submittedAt: T0 + 6 }));
+    const late = at(state, T0 + 10, says("f"));
+    expect([...late.runs.live()].filter((row) => row.replacedBy?.run === "f")).toEqual([]);
+  });
+
   test("by one that the pool does not take", () => {
     const state = begun(says("a"), says("b", { ...vcpus(99) }));
     expect(told(state)).toEqual([]);

@@ -25,6 +25,18 @@ import {
 
 const LEASE = 30 * MINUTE;
 
+test("who takes the place of a refused submission under its id is told so (messages.md#late-refused)", () => {
+  const late = run("a", { submittedAt: T0 - MINUTE, ...vcpus(3) });
+  const both = at(configured({}, [], [workerRow("w1")]), T0, late, run("a", vcpus(3)));
+  expect([rowOf(both, "a", T0 - MINUTE)?.worker, rowOf(both, "a")?.worker]).toEqual(["w1", null]);
+  const sent = { run: "a", submittedAt: T0 - MINUTE, version: 1 };
+  const answered = { kind: "run" as const, run: upsert("a", vcpus(3)) };
+  const state = at(both, T0, { type: "poke_run_answered", sent, answer: answered });
+  expect(rowOf(state, "a")?.worker).toBe("w1");
+  expect(owed(state, T0, "place")).toHaveLength(1);
+  expect(owed(reloaded(state), T0, "place")).toHaveLength(1);
+});
+
 describe("what a pool answers is its present view of the run (R6)", () => {
   test("placed, in the very answer that brings the run, if there is room", () => {
     const state = at(configured({}, [], [workerRow("w1")]), T0, run("a"));

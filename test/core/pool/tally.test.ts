@@ -237,6 +237,16 @@ describe("what happens to a machine is counted once (workers.md#boot-outcomes, p
       { spent: 0.2 },
     ],
     [
+      "that the provider has refused, and that a listing shows later with its age",
+      [
+        { ...boots, instance: null },
+        { ...gone, instance: null, failure: capacity, unmade: true, forced: true },
+        { ...shutdown, failure: capacity, paid: { from: T0, until: null } },
+        { ...gone, failure: capacity, paid: { from: T0, until: null } },
+      ],
+      { spent: 0.2 },
+    ],
+    [
       "a whole life",
       [boots, ready, { ...ready, ...shutdown }, { ...ready, ...gone }],
       { "boot success": 1, destroys: 1, "disappeared shutdown": 1, "shutdown seconds": 60, spent: 0.2 },

@@ -44,7 +44,9 @@ const ownMachine = {
   }),
   resources: { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 },
 };
+const shared = { concurrency: { key: "k", limit: 1, strategy: "queue" as const } };
 const arrayOf = (index: number) => ({ array: { id: "n", index, size: 2, maxParallel: 1 } });
+const failing = (index: number) => ({ array: { id: "n", index, size: 2, failAt: 1 } });
 const key = { replace: "deploy" };
 const MIB = 2 ** 20;
 const lessMemory = () => {
@@ -145,7 +147,13 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     [
       "the agents of all machines are too old",
       configured({ maxInstances: 1 }, [waiting("a", { protocol: 1 })], [workerRow("w1")]),
-      ["agent_too_old", /too old for .*`outputs`.*`checks`, `container`/, "place", null, "operator"],
+      [
+        "agent_too_old",
+        /too old for .*`outputs`.*`checks`, `container`, `payload`/,
+        "place",
+        null,
+        "operator",
+      ],
     ],
     [
       "machines of its type have no container engine",
@@ -191,6 +199,11 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       ["max_parallel", /1 of 1 runs of its array, "n", that may run at once/, "place", null, "command"],
     ],
     [
+      "as many runs hold its concurrency key as may",
+      configured({}, [placed("x", "w1", shared), waiting("a", shared)], [workerRow("w1")]),
+      ["concurrency_key", /its concurrency key, "k", is held by run x/, "place", null, "command"],
+    ],
+    [
       "it replaces a run that has not ended",
       configured(
         {},
@@ -198,6 +211,18 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
         [workerRow("w1")],
       ),
       ["replacing", /replaces run x, and starts only when/, "place", null, "command"],
+    ],
+    [
+      "its array has failed",
+      configured(
+        {},
+        [
+          { ...placed("x", "w1", failing(0)), state: "complete", exitCode: 3, wants: "nothing" },
+          waiting("a", failing(1)),
+        ],
+        [workerRow("w1")],
+      ),
+      ["array_failed", /1 of the 2 runs .* `failAt` is 1: x; so it is being ended/, "end", null, "command"],
     ],
     [
       "another run replaces it",

@@ -71,6 +71,7 @@ describe("a spec is taken", () => {
     ["the task's own directory", { dir: "." }],
     ["an absolute directory, which the pool decides on", { dir: "/srv/../etc" }],
     ["the longest key", { replace: "k".repeat(128) }],
+    ["the longest key of concurrency", { concurrency: { key: "k".repeat(200), limit: 10_000, queueMax: 0 } }],
     ["as many as it can follow", { after: Array.from({ length: MAX_AFTER }, (_, i) => `r${i}`) }],
     ["a trace", { trace: { jobId: "j" } }],
     ["time limits", { timeout: "1ms", queueTimeout: "36500d" }],

@@ -1,10 +1,19 @@
-import type { RowDisk, RowSort } from "../../../src/core/rows.ts";
+import type { Except, KeySpan, RowDisk, RowSort } from "../../../src/core/rows.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 
 /** Whether a row is of this sort. */
 export function isOfSort(row: unknown, { field, values, others }: RowSort): boolean {
   const text = String((row as Record<string, unknown>)[field]); // rows are objects
   return values.includes(text) !== others;
+}
+
+/** Whether a row is one that `readEndedWith` of a disk finds. */
+export function isWithin(key: string, row: unknown, place: string, text: string, span: KeySpan): boolean {
+  const { from = "", below } = span;
+  if (key < from || (below !== undefined && key >= below)) return false;
+  let value = row;
+  for (const name of place.split(".")) value = (value as Record<string, unknown> | undefined)?.[name];
+  return value === text;
 }
 
 /** As `beyond` of a disk, of these rows. */
@@ -40,9 +49,16 @@ export class MapDisk<Row> implements RowDisk<Row> {
     for (const [key, { row, live }] of this.rows) if (live) yield [key, row];
   }
 
-  readEnded(limit: number): [string, Row][] {
-    const ended = [...this.rows].filter(([, { live }]) => !live).sort(([a], [b]) => (a < b ? -1 : 1));
+  readEnded(limit: number, except?: Except): [string, Row][] {
+    const ended = [...this.rows]
+      .filter(([, { row, live }]) => !live && !isExcepted(row, except))
+      .sort(([a], [b]) => (a < b ? -1 : 1));
     return ended.slice(0, limit).map(([key, { row }]) => [key, row]);
+  }
+
+  readEndedWith(place: string, text: string, span: KeySpan): [string, Row][] {
+    const ended = this.readEnded(Infinity).reverse();
+    return ended.filter(([key, row]) => isWithin(key, row, place, text, span));
   }
 
   readLatestEnded(field: string, limit: number): [string, Row][] {
@@ -139,4 +155,11 @@ export class MapDisk<Row> implements RowDisk<Row> {
       if (!live && at <= until) this.rows.delete(key);
     }
   }
+}
+
+/** Whether a row is left out, by a number in a field that can be within another. */
+export function isExcepted(row: unknown, except: Except | undefined): boolean {
+  if (except === undefined) return false;
+  const found = except.field.split(".").reduce<unknown>((at, name) => Object(at)[name], row);
+  return Number(found ?? 0) > except.above;
 }

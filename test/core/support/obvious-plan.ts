@@ -43,6 +43,8 @@ class ObviousPlan {
   readonly #state: Configured;
   readonly #now: number;
   readonly #machines: Machine[];
+  /** Runs that wait for a machine that is sure to come, and keep a slot of their key meanwhile. */
+  readonly #claims: RunRow[] = [];
   readonly #said: Obvious = { places: [], creates: [], waits: {}, reserved: null };
 
   constructor(state: Configured, now: number) {
@@ -54,7 +56,13 @@ class ObviousPlan {
   }
 
   made(): Obvious {
-    for (const run of this.#queue()) this.#decide(run);
+    for (const run of withTurns(this.#queue(), [...this.#state.runs.live()])) {
+      this.#decide(run);
+      const isSure =
+        this.#said.waits[run.run]?.startsWith("machine_asked") || this.#said.reserved?.run === run.run;
+      const isCounted = this.#counted().some((one) => one.run === run.run);
+      if (isSure && !isCounted) this.#claims.push(run);
+    }
     this.#keepMinimum();
     return this.#said;
   }
@@ -123,6 +131,12 @@ class ObviousPlan {
     );
     if (array?.maxParallel !== undefined && ofArray.length >= array.maxParallel) {
       this.#said.waits[run.run] = "max_parallel";
+      return;
+    }
+    const { concurrency } = run;
+    const ofKey = [...this.#counted(), ...this.#claims].filter((one) => isSameKey(one, run));
+    if (concurrency !== undefined && ofKey.length >= concurrency.limit) {
+      this.#said.waits[run.run] = "concurrency_key";
       return;
     }
     const { maxRuns = Number.POSITIVE_INFINITY } = this.#quota(run);
@@ -389,6 +403,37 @@ class ObviousPlan {
         this.#said.creates.push(name);
     }
   }
+}
+
+function isSameKey(one: RunRow, other: RunRow): boolean {
+  return one.project === other.project && one.concurrency?.key === other.concurrency?.key;
+}
+
+/**
+ * Where keys take turns, the place of each such run in the queue goes to the run that is chosen next: of the
+ * keys with the fewest runs chosen so far, one of the key whose turn was the longest ago.
+ */
+function withTurns(queue: RunRow[], all: RunRow[]): RunRow[] {
+  const turns = (run: RunRow) => run.concurrency?.strategy === "round-robin";
+  const left = queue.filter(turns);
+  const chosen: RunRow[] = [];
+  return queue.map((run) => {
+    if (!turns(run)) return run;
+    const rivals = left.filter(({ priority }) => priority === run.priority);
+    const firsts = rivals.filter((one) => rivals.find((other) => isSameKey(other, one)) === one);
+    const had = (one: RunRow) =>
+      chosen.filter((other) => other.priority === one.priority && isSameKey(other, one)).length;
+    const first = (one: RunRow) =>
+      queue.find((other) => turns(other) && other.priority === one.priority && isSameKey(other, one)) ?? one;
+    const turn = (one: RunRow) => {
+      const holders = all.filter((other) => other.opened > other.ended && isSameKey(other, one));
+      return Math.max(...[first(one), ...holders].map((other) => other.turn ?? 0));
+    };
+    const next = firsts.sort((a, b) => had(a) - had(b) || turn(a) - turn(b))[0] ?? run;
+    left.splice(left.indexOf(next), 1);
+    chosen.push(next);
+    return next;
+  });
 }
 
 function isBeingMade({ instance, phase }: WorkerRow): boolean {

@@ -1,3 +1,4 @@
+import type { JobRow, RemovedJob } from "../../../src/core/job/listed.ts";
 import { isLiveExchange } from "../../../src/core/registry/exchanged.ts";
 import { isLiveKey, type SigningKeyRow } from "../../../src/core/registry/keys/signing-keys.ts";
 import type { RegistryState } from "../../../src/core/registry/machine.ts";
@@ -24,6 +25,8 @@ export function registryOf(record: RegistryRecord | null, keks: number[] = []): 
     projects: new Rows(new MapDisk<ProjectRow>(), () => true),
     sessions: new Rows(new MapDisk<SessionRow>(), () => true),
     webhooks: new Rows(new MapDisk<WebhookRow>(), () => true),
+    jobs: new Rows(new MapDisk<JobRow>(), () => true),
+    removedJobs: new Rows(new MapDisk<RemovedJob>(), () => false),
     audit: auditTable(),
     exchanged: new Rows(new MapDisk<TokenRow>(), isLiveExchange),
     trust: new Rows(new MapDisk<TrustRow>(), isLiveRule),

@@ -59,6 +59,7 @@ export class TinyWorld implements World<TinyState, TinyEvent, TinyMessage> {
   commits = 0;
   crashes = false;
   isChecked = () => true;
+  isStored?: (state: TinyState) => boolean;
   readonly violations: Violation[] = [];
   readonly wakes: Instant[] = [];
   readonly timers = new Set<{ at: Instant; happen: () => void }>();

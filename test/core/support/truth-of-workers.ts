@@ -2,7 +2,7 @@ import { workerMachine } from "../../../src/core/worker/machine.ts";
 import { whyOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { type ExistingWorker, livePlacements, type WorkerState } from "../../../src/core/worker/state.ts";
-import { REPEAT_AFTER_CRASH_MS } from "../../../src/objects/actor.ts";
+import { LOOK_AGAIN_MS } from "../../../src/objects/actor.ts";
 import type { NextCode } from "../../../src/schema/why.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 
@@ -23,7 +23,8 @@ export function lieOfWorker(
   copy: (state: ExistingWorker) => ExistingWorker,
   now: Instant,
 ): string | undefined {
-  const awake = later(copy(state), now, now);
+  // What could not be stored for some time, since the disk was full, takes more than one step.
+  const awake = ticked(later(copy(state), now, now), now);
   const { next, reason } = whyOf(awake, now);
   const said = `${reason.code}: ${reason.text}; ${next.action} (${next.code}) at ${next.at}`;
   if (next.at === null) {
@@ -39,8 +40,8 @@ export function lieOfWorker(
   const before = later(awake, now, at - 1);
   const early = done(before, at - 1);
   if (early > first) return `that happens before: ${said}`;
-  // While its pool owes it an answer, it wakes every second, and notices other deadlines that much later.
-  const by = at + REPEAT_AFTER_CRASH_MS;
+  // What is overdue is looked at again each second, and other deadlines are noticed that much later.
+  const by = at + LOOK_AGAIN_MS;
   return done(later(before, at - 1, by), by) > early ? undefined : `that does not happen: ${said}`;
 }
 
@@ -49,7 +50,7 @@ function later(state: ExistingWorker, now: Instant, until: Instant): ExistingWor
   let next = ticked(state, now);
   for (let at = now; at < until; ) {
     const wake = workerMachine.wakeAt(next) ?? until;
-    at = Math.min(wake > at ? wake : at + REPEAT_AFTER_CRASH_MS, until);
+    at = Math.min(wake > at ? wake : at + LOOK_AGAIN_MS, until);
     next = ticked(next, at);
   }
   return next;

@@ -80,7 +80,7 @@ export class Endpoint {
   }
 
   #load(record: WebhookState["record"]): WebhookState {
-    const memo = { url: "https://drover.example.com", forgotAt: 0, news: {} };
+    const memo = { url: "https://drover.example.com", forgotAt: 0, clockAt: 0, news: {} };
     return { record, deliveries: new Rows(this.disk, isLiveDelivery), memo };
   }
 

@@ -172,6 +172,16 @@ describe("the order of one run (webhooks.md#order)", () => {
     expect(JSON.parse(endpoint.row(2)?.body ?? "{}")).toMatchObject({ type: "run.completed" });
   });
 
+  test("an update that is in flight is waited for, too, if the clock was set back since it began", () => {
+    const { endpoint, tell } = follower();
+    tell({ ends: [], updates: [update(1, 10)] }, 10);
+    endpoint.now -= 10 * SECOND;
+    tell({ ends: [{ end: 1, gone: 0, run: run("r") }], updates: [] }, 20);
+    expect([endpoint.row(1)?.state, endpoint.sending().includes(2)]).toEqual(["waiting", false]);
+    endpoint.on({ type: "attempted", number: 1, tries: 0, outcome: OK });
+    expect(endpoint.sending()).toEqual([2]);
+  });
+
   test("updates that wait for a retry are coalesced, and an end never is", () => {
     const { endpoint, tell } = follower();
     tell({ ends: [], updates: [update(1, 10)] }, 10);
@@ -453,5 +463,12 @@ describe("the body (webhooks.md#body)", () => {
     const body = runPayload(run("r", { labels }), "https://drover.example.com", T0);
     expect(new TextEncoder().encode(body).byteLength).toBeLessThanOrEqual(MAX_PAYLOAD_BYTES);
     expect(JSON.parse(body).data.labelsOmitted ?? false).toBe(omitted);
+  });
+
+  test("says that the run is parked, and why (retry.md#parked)", () => {
+    const parked = { since: "2026-11-21T08:30:00.000Z", reason: "after 3 tries: ran out of memory (2GiB)" };
+    const dataOf = (more: object) => JSON.parse(runPayload(run("r", more), "https://d.example.com", T0)).data;
+    expect(dataOf({ parked }).parked).toEqual(parked);
+    expect(dataOf({})).not.toHaveProperty("parked");
   });
 });

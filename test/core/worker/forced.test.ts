@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { isRefused } from "../../../src/core/pool/read/money.ts";
 import type { ProviderFailure } from "../../../src/core/provider-answers.ts";
 import type { WorkerEvent } from "../../../src/core/worker/machine.ts";
 import { statusOf } from "../../../src/core/worker/read/status.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { type ExistingWorker, livePlacements } from "../../../src/core/worker/state.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
+import { workerRow } from "../support/pool.ts";
 import { PROVIDER } from "../support/pool-config.ts";
 import {
   at,
@@ -47,6 +49,27 @@ const listed = (state: "running" | "terminated", url: string = PROVIDER.url): Wo
     instance: { ...INSTANCE, state },
     consistencyMs: 0,
   },
+});
+
+describe("what a refusal says of the calls before it (pool.md#prices)", () => {
+  const full = failed({ class: "rate_limit", text: "too many calls" });
+  const unreached = failed({ class: "temporary", text: "nobody listens", refused: true, unreached: true });
+  test.each<[string, ExistingWorker, boolean]>([
+    ["the first call: nothing was made", at(asked, T0, full), true],
+    ["after another refusal", again(at(asked, T0, refused), full), true],
+    ["after a call that did not reach the provider", again(at(asked, T0, unreached), full), true],
+    ["after an answer that was lost", again(at(asked, T0, lost), full), false],
+    ["after two refusals that came after it", again(again(at(asked, T0, lost), full), full), false],
+    ["after a call that a crash has cut off", again(reloaded(asked), full), false],
+    [
+      "after a refusal, and a call that a crash has cut off",
+      again(reloaded(again(at(asked, T0, full))), full),
+      false,
+    ],
+  ])("%s", (_, state, costsNothing) => {
+    const { failure, unmade, instance } = upsertOf(state, T0);
+    expect(isRefused({ ...workerRow("w1", "booting"), failure, unmade, instance })).toBe(costsNothing);
+  });
 });
 
 describe("P9: a worker that cannot have been made owes no listing", () => {

@@ -3,6 +3,7 @@ import {
   afterOrders,
   frameDue,
   isSettled,
+  mayWait,
   newAttachment,
   resumeSocket,
   type SocketAttachment,
@@ -85,6 +86,33 @@ describe("what a host is owed on its socket (host-protocol.md#socket)", () => {
   test("nothing before its first report", () => {
     const state = at(idle, T0, order("a"));
     expect(due(state, newAttachment(state, T0))).toBeUndefined();
+  });
+});
+
+describe("orders that are due may wait for others (host-protocol.md#gathered)", () => {
+  const idle = ready();
+  const busy = at(holding(["a", "b"]), T0, report(2, { attempts: [runningOf("a"), runningOf("b")] }));
+  const ended = at(busy, T0, observedAnswer(busy, "a", T0, orderIs(1, [])));
+  const how = { reason: "test", signal: "SIGTERM" as const, timeoutMs: 1_000 };
+  const stop = [{ id: attemptOf("a"), want: "stop" as const, ...how }];
+  const stopped = at(busy, T0, observedAnswer(busy, "a", T0, orderIs(2, stop)));
+
+  test.each<[string, ExistingWorker, SocketAttachment, boolean]>([
+    ["the answer to a report", at(idle, T0, report(7)), quiet(idle, { seq: 7 }), true],
+    ["an attempt that the orders no longer name", ended, quiet(busy), true],
+    ["a new run", at(idle, T0, order("a")), quiet(idle), false],
+    ["a new run beside the end of another", at(ended, T0, order("c")), quiet(busy), false],
+    ["a stop", stopped, quiet(busy), false],
+    [
+      "the end of the machine",
+      at(idle, T0, { type: "kill", reason: "test", by: "test" }),
+      quiet(idle),
+      false,
+    ],
+    ["the first answer on a socket", at(idle, T0, report(7)), quiet(idle, { seq: 7, revision: -1 }), false],
+  ])("%s", (_what, state, note, waits) => {
+    expect(due(state, note)).toMatchObject({ kind: "orders" });
+    expect(mayWait(state, note)).toBe(waits);
   });
 });
 

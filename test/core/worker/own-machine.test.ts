@@ -190,6 +190,16 @@ describe("it is let go", () => {
     expect(at(draining, T0, word(draining)).record.phase).toBe("shutdown");
   });
 
+  test("at once, when its last run is lost with the end of its lease", () => {
+    const silent = at(readyOwn(["a"]), T0, set("drain"));
+    const over = T0 + LEASE + LEASE_MARGIN_MS;
+    expect(at(silent, over - 1, tick).record.phase).toBe("ready");
+    expect(at(at(silent, T0 + LEASE, tick), over, tick).record).toMatchObject({
+      phase: "gone",
+      goneAt: over,
+    });
+  });
+
   test("else when its lease and the margin are over, whatever it says then", () => {
     const over = T0 + LEASE;
     const seen = at(draining, over, tick);

@@ -89,6 +89,7 @@ test("what was omitted, and shown again, is paid for until it is seen to end (po
   expect(gone.record).toMatchObject({ phase: "gone", paid: { until: first } });
   const later = first + HOUR;
   const back = at(gone, later, listing(later, { instance: INSTANCE }));
+  expect(back.record?.paid?.until).toBe(null);
   const end = later + HOUR;
   const ended = at(back, end, listing(end, { instance: { ...INSTANCE, state: "terminated" } }));
   expect(ended.record).toMatchObject({ phase: "gone", paid: { until: end } });

@@ -170,6 +170,11 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
       ["releasing", /killed by ann/, "give_up", LEASE + LEASE_MARGIN_MS, "host"],
     ],
     [
+      "… and it had no lease: the margin begins when it is let go",
+      at(enrolledOwn(), T0, set("drain")),
+      ["releasing", /drain by ann/, "give_up", LEASE_MARGIN_MS, "host"],
+    ],
+    [
       "it is gone",
       at(ready(), T0, kill, destroyed, listed(T0, "terminated")),
       ["gone", /killed by ann: enough/, "nothing", null, null],

@@ -88,10 +88,10 @@ const SPECS: BadRequest[] = [
   ),
   post("an array of 0", { argv, array: { id: "a", index: 0, size: 0 } }, "/array/size", "at least 1"),
   post(
-    "an array of 1001",
-    { argv, array: { id: "a", index: 0, size: 1_001 } },
+    "an array of 10,001",
+    { argv, array: { id: "a", index: 0, size: 10_001 } },
     "/array/size",
-    "at most 1000",
+    "at most 10000",
   ),
   post(
     "an index behind the last",
@@ -111,6 +111,32 @@ const SPECS: BadRequest[] = [
     "/array/maxParallel",
     "at least 1",
   ),
+  ...(
+    [
+      ["no key", {}, "/key", "1 to 200 characters"],
+      ["an empty key of concurrency", { key: "" }, "/key", "1 to 200 characters"],
+      ["a key of 201 characters", { key: "k".repeat(201) }, "/key", "1 to 200 characters"],
+      ["a key of which none may run", { key: "k", limit: 0 }, "/limit", "at least 1"],
+      ["a limit of 10,001", { key: "k", limit: 10_001 }, "/limit", "at most 10000"],
+      ["a negative number that may wait", { key: "k", queueMax: -1 }, "/queueMax", "at least 0"],
+      ["an unknown strategy", { key: "k", strategy: "any" }, "/strategy", "queue"],
+      [
+        "how many may wait where none may",
+        { key: "k", strategy: "cancel-new", queueMax: 1 },
+        "/queueMax",
+        "only for the strategies",
+      ],
+      [
+        "how many may wait where one may",
+        { key: "k", strategy: "queue-one", queueMax: 1 },
+        "/queueMax",
+        "only for the strategies",
+      ],
+      ["an unknown field of the key", { key: "k", max: 1 }, "/max", "not a known field"],
+    ] as const
+  ).map(([what, concurrency, field, text]) =>
+    post(what, { argv, concurrency }, `/concurrency${field}`, text),
+  ),
   post("nobody to follow", { argv, after: [] }, "/after", "at least 1"),
   post(
     "too many to follow",
@@ -119,6 +145,21 @@ const SPECS: BadRequest[] = [
     "at most 100",
   ),
   post("one to follow with odd characters", { argv, after: ["A b"] }, "/after/0", "lower-case letters"),
+  post("neither a run nor an array to follow", { argv, after: [{}] }, "/after/0", "must be the id of a run"),
+  post("a number to follow", { argv, after: [7] }, "/after/0", "must be the id of a run, or an object"),
+  post("an end of no kind", { argv, after: [{ run: "a", on: "success!" }] }, "/after/0/on", "success"),
+  post(
+    "no failure that ends an array",
+    { argv, array: { id: "a", index: 0, size: 1, failAt: 0 } },
+    "/array/failAt",
+    "at least 1",
+  ),
+  post(
+    "a share that ends an array and is none",
+    { argv, array: { id: "a", index: 0, size: 1, failAt: "0%" } },
+    "/array/failAt",
+    'must be a number of runs from 1 to 10000, or a share from "1%" to "100%"',
+  ),
   post("an empty key", { argv, replace: "" }, "/replace", "at least 1"),
   post("a key of 129 characters", { argv, replace: "k".repeat(129) }, "/replace", "at most 128"),
   post(
@@ -285,6 +326,25 @@ const GROUPS: BadRequest[] = [
     "/reschedule/attempts",
     "send one of them",
   ),
+  post(
+    "a reschedule policy beside a retry policy",
+    { argv, retry: { on: ["exit"] }, reschedule: { attempts: 1 } },
+    "/reschedule",
+    "cannot be combined with `retry`",
+  ),
+  post(
+    "a retry after a timeout that there is none of",
+    { argv, retry: { on: ["timeout"] } },
+    "/retry/on",
+    "needs a `timeout`",
+  ),
+  post(
+    "a retry with more memory than nothing",
+    { argv, retry: { on: ["oom"], escalate: { oom: {} } } },
+    "/retry/escalate/oom",
+    "needs `resources.memory`",
+  ),
+  post("a cause that there is none of", { argv, retry: { on: ["luck"] } }, "/retry/on/0", "exit"),
   post(
     "a reschedule too soon",
     { argv, reschedule: { attempts: 1, delay: "1s" } },

@@ -32,15 +32,15 @@ import { SecretCalls } from "../../../src/objects/secrets/secret-calls.ts";
 import { Vault } from "../../../src/objects/secrets/vault.ts";
 import type { WebhookApi } from "../../../src/objects/webhooks/api.ts";
 import type { AuditEntry } from "../../../src/schema/access/audit.ts";
-import type { HistoryItem } from "../../../src/schema/pool/history.ts";
 import { ListedWorker, type PoolConfig, type WorkerStatus } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { projectsServed } from "../../../src/shared/access/project.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
 import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
+import { type FakeJobs, jobOfWorld, listedJobs } from "./fake-jobs.ts";
 import { readArrivals, readLog } from "./fake-logs.ts";
-import { pastOf } from "./fake-past.ts";
+import { historyFrom, pastOf } from "./fake-past.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
@@ -72,15 +72,12 @@ export interface FakeRun {
   logDropped: number;
 }
 
-/** The key that signs the answers to hosts. */
+/** The keys of the answers to hosts, and of what is sealed. */
 export const ANSWER_KEY = Buffer.alloc(32, 9).toString("base64");
-
-/** The keys that seal what these objects store. */
 export const WRAPPING_KEYS = { DROVER_KEK_1: Buffer.alloc(32, 7).toString("base64") };
 
 /** When these objects hand out codes. */
 export const INVITED_AT = Date.UTC(2026, 10, 21, 8, 30);
-
 /** Objects in memory that keep the promises of `objects/rpc.ts`, with faults that a test can inject. */
 export interface FakeWorld {
   objects: Objects;
@@ -100,7 +97,6 @@ export interface FakeWorld {
   enrolled: EnrollCall[];
   /** The attempts that are to run, whoever asks for them. */
   live: Set<string>;
-  /** The real tables of tokens and of trust rules. */
   tokens: TokenCalls;
   projects: ProjectCalls;
   sessions: SessionCalls;
@@ -109,6 +105,7 @@ export interface FakeWorld {
   denied: Denied[];
   /** The endpoints of webhooks by name. */
   webhooks: Map<string, KnownWebhook>;
+  jobs: FakeJobs;
   /** The entries of the audit log, oldest first. Those without a pool are the registry's. */
   audited: AuditEntry[];
   trust: TrustCalls;
@@ -144,6 +141,12 @@ export function createWorld(...pools: string[]): FakeWorld {
       worker: (id) => guarded(world, `worker ${id}`, cloudWorkerOf(world, id)),
       pool: (name) => guarded(world, `pool ${name}`, poolOf(world, name, until)),
       webhook: (id) => guarded(world, `webhook ${id}`, webhookOf(world, id)),
+      job: (name) =>
+        guarded(
+          world,
+          `job ${name}`,
+          jobOfWorld(world.jobs, () => world.objects, name),
+        ),
       registry: () => guarded(world, "registry", registryOf(world, until)),
       logs: () => guarded(world, "logs", bucketOf(world)),
       snapshots: () => guarded(world, "snapshots", snapshotsOf(world)),
@@ -161,6 +164,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     ...registryTables(),
     denied: [],
     webhooks: new Map(),
+    jobs: new Map(),
     audited: [],
     invited: new Set(),
     workers: new Map(),
@@ -287,10 +291,10 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       return (await until(waitMs, look)) ?? run().status;
     },
     async release() {
-      const found = run();
-      found.status = { ...found.status, kept: undefined };
-      return found.status;
+      run().status = { ...run().status, kept: undefined };
+      return run().status;
     },
+    redrive: async () => run().status,
     restart: async (request, key) => asked(request, key),
     signal: async (request, key) => asked(request, key),
     tunnel: async () => {
@@ -365,7 +369,7 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
       const past: Past = {
         history: {
-          items: historyFrom(world, name),
+          items: historyFrom(world.runs.values(), name),
           next: null,
           completeSince: new Date(since).toISOString(),
         },
@@ -668,6 +672,10 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
     webhook: async (named) => webhookNamed(world, named),
     webhooks: async (project) =>
       [...world.webhooks.values()].filter((ref) => project === null || ref.project === project),
+    admitJob: async () => undefined,
+    refuseFollowedJob: async () => undefined,
+    jobs: async (project) => listedJobs(world.jobs, project),
+    jobCounts: async () => [],
     ...auditOf(world, null, until),
     setSecret: async (...args) => world.secrets.set(...args),
     removeSecret: async (...args) => world.secrets.remove(...args),
@@ -689,12 +697,4 @@ function registryOf(world: FakeWorld, until: Until): RegistryApi {
 /** Gives a run `count` events, numbered from `first`. */
 export function addEvents(run: FakeRun, count: number, first = 1): void {
   for (let seq = first; seq < first + count; seq += 1) run.events.push(eventOf(seq));
-}
-
-function historyFrom(world: FakeWorld, pool: string): HistoryItem[] {
-  return [...world.runs.values()].flatMap(({ row }) => {
-    if (row?.pool !== pool) return [];
-    const { id, project, submittedAt: at } = row;
-    return [{ at, what: "run_queued", run: id, worker: null, project, text: "" }];
-  });
 }

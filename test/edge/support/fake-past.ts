@@ -1,5 +1,7 @@
 import type { Past } from "../../../src/objects/rpc.ts";
+import type { HistoryItem } from "../../../src/schema/pool/history.ts";
 import { GoneWorker } from "../../../src/schema/pool/past.ts";
+import type { RunSummary } from "../../../src/schema/run/run.ts";
 import { workerSummaryOf } from "./samples.ts";
 
 const AT = "2026-11-21T08:30:00.000Z";
@@ -33,4 +35,16 @@ export function pastOf(pool: string, projects: readonly string[]): Omit<Past, "h
     tallies: { items: [tally], next: null },
     gone: { items: gone, next: null },
   };
+}
+
+/** That each of these runs was queued, as far as it is in the pool. */
+export function historyFrom(
+  runs: Iterable<{ row?: Pick<RunSummary, "id" | "project" | "pool" | "submittedAt"> | undefined }>,
+  pool: string,
+): HistoryItem[] {
+  return [...runs].flatMap(({ row }) => {
+    if (row?.pool !== pool) return [];
+    const { id, project, submittedAt: at } = row;
+    return [{ at, what: "run_queued", run: id, worker: null, project, text: "" }];
+  });
 }

@@ -6,7 +6,7 @@ import type { Edge, Json } from "./edge.ts";
 // (access.md#walls, projects.md#callers). An operation of the document that is missing here fails a test.
 
 /** The kinds of things that can be another's. */
-export type Kind = "run" | "pool" | "worker" | "token" | "session" | "webhook" | "secret" | "trust";
+export type Kind = "run" | "pool" | "worker" | "token" | "session" | "webhook" | "secret" | "trust" | "job";
 
 /** A request that names a thing. `id`: the thing's. */
 export interface ForeignCall {
@@ -32,6 +32,7 @@ const CODE_OF: Record<Kind, string | number> = {
   webhook: "unknown_webhook",
   secret: "unknown_secret",
   trust: "unknown_trust_rule",
+  job: "unknown_job",
 };
 
 /** An operation, the request with `ID` for the thing, its body, and what else is to be expected. */
@@ -60,6 +61,7 @@ const LINES: Record<Kind, Line[]> = {
     ["abortRun", "POST /v1/runs/ID/abort", { force: true }],
     ["abortRuns", "POST /v1/runs/abort", { ids: ["ID"] }],
     ["releaseRun", "POST /v1/runs/ID/release"],
+    ["redriveRun", "POST /v1/runs/ID/redrive"],
     ["restartRun", "POST /v1/runs/ID/restart", {}],
     ["signalRun", "POST /v1/runs/ID/signal", { signal: "SIGHUP" }],
     ["openTunnel", "GET /v1/runs/ID/tunnels/t-1f6a9c02?kind=exec"],
@@ -130,6 +132,18 @@ const LINES: Record<Kind, Line[]> = {
     ["getTrustRule", "GET /v1/trust-rules/ID"],
     ["deleteTrustRule", "DELETE /v1/trust-rules/ID"],
   ],
+  job: [
+    ["getJob", "GET /v1/jobs/ID"],
+    ["listJobVersions", "GET /v1/jobs/ID/versions"],
+    ["listJobTicks", "GET /v1/jobs/ID/ticks"],
+    ["triggerJob", "POST /v1/jobs/ID/trigger", {}],
+    ["redriveJob", "POST /v1/jobs/ID/redrive", { all: true }],
+    ["redriveJob", "POST /v1/jobs/ID/redrive", { runs: ["a"] }],
+    ["pauseJob", "POST /v1/jobs/ID/pause"],
+    ["resumeJob", "POST /v1/jobs/ID/resume", {}],
+    ["deleteJob", "DELETE /v1/jobs/ID"],
+    ["listAudit", "GET /v1/audit?target=ID", undefined, 200],
+  ],
 };
 
 /**
@@ -148,6 +162,7 @@ export const LISTS: [operation: string, path: string][] = [
   ["listWebhooks", "/v1/webhooks"],
   ["listSecrets", "/v1/secrets"],
   ["listTrustRules", "/v1/trust-rules"],
+  ["listJobs", "/v1/jobs"],
 ];
 
 /** Operations with which nobody reaches what is another's, with the reason. */
@@ -160,6 +175,8 @@ const HARMLESS: Record<string, string> = {
   putSecret: "names are each project's own, so it makes or replaces the caller's",
   putTrustRule: "names are each project's own, so it makes or replaces the caller's",
   putPool: "names are of the whole Drover, so it says that a name is taken (projects.md)",
+  putJob: "names are each project's own, so it says that a name is taken (access.md#limits)",
+  previewJob: "is about what is sent, and stores nothing",
   createSessionCode: "is about the caller",
   getCaller: "is about the caller",
   createProject: "is of the whole Drover, and takes projects:write",
@@ -200,6 +217,7 @@ const NOBODY: Record<Kind, string> = {
   webhook: "nothing",
   secret: "nothing",
   trust: "nothing",
+  job: "nothing",
 };
 
 /** Every operation that a token may call, from the document, with the scope that it takes. */
@@ -236,11 +254,12 @@ function stateOf({
   trust,
   sessions,
   webhooks,
+  jobs,
   invited,
   changes,
 }: Edge): string {
   const statuses = [...runs].map(([id, { status, row }]) => [id, status, row]);
-  const things = [secrets.list(null), trust.list(null), sessions.list(null), [...webhooks]];
+  const things = [secrets.list(null), trust.list(null), sessions.list(null), [...webhooks], [...jobs.keys()]];
   // The day of its last use is what any call of a token changes.
   const known = tokens.list(null).map((token) => ({ ...token, lastUsedOn: null }));
   return JSON.stringify([statuses, [...pools], known, things, [...invited], changes]);

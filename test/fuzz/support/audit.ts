@@ -1,9 +1,11 @@
 import type { Json } from "../../edge/support/edge.ts";
 import type { Server } from "../../edge/support/server.ts";
 import { until } from "../../local/support/scratch.ts";
-import type { World } from "./world.ts";
+import { allRuns, type World } from "./world.ts";
 
 const AT_ONCE = 8;
+/** Of the runs that never end so many are shown. */
+const MAX_SHOWN = 10;
 
 /**
  * What is wrong with the stored runs: one that was answered with 201 and does not exist, one that exists
@@ -12,10 +14,13 @@ const AT_ONCE = 8;
 export async function faultsOfStorage(server: Server, world: World): Promise<string[]> {
   await world.close();
   const listed = new Map<string, Json>();
-  for (const run of await allRuns(server, "")) listed.set(run.id, run);
-  await until("nothing runs any more", async () => {
-    return (await allRuns(server, "&state=pending&state=running")).length === 0 || undefined;
-  });
+  for (const run of await allRuns(server)) listed.set(run.id, run);
+  const alive = () => allRuns(server, "&state=pending&state=running");
+  await until(
+    "nothing runs any more",
+    async () => (await alive()).length === 0,
+    async () => (await alive()).slice(0, MAX_SHOWN),
+  );
   const lost = [...world.runs]
     .filter((id) => !listed.has(id))
     .map((id) => `${id} was stored, and is not there`);
@@ -34,15 +39,4 @@ export async function faultsOfStorage(server: Server, world: World): Promise<str
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   return [...lost, ...odd, ...faults];
-}
-
-async function allRuns(server: Server, more: string): Promise<Json[]> {
-  const runs: Json[] = [];
-  let cursor = "";
-  do {
-    const { items, next } = await server.json(200, "GET", `/v1/runs?limit=1000${more}${cursor}`);
-    runs.push(...items);
-    cursor = next === null ? "" : `&cursor=${next}`;
-  } while (cursor !== "");
-  return runs;
 }

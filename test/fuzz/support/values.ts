@@ -21,13 +21,25 @@ function branchValue(schema: Schema, schemas: Schemas, name: string): fc.Arbitra
   return fc.oneof(...types.map((type) => typedValue(type, schema, schemas, name)));
 }
 
+function boundsOf({ minimum = 0, maximum = 1_000 }: Schema): { min: number; max: number } {
+  return { min: minimum, max: Math.min(maximum, 2 ** 31 - 1) };
+}
+
+function wholeBounds({ min, max }: { min: number; max: number }): { min: number; max: number } {
+  return { min: Math.ceil(min), max: Math.floor(max) };
+}
+
 function typedValue(type: string, schema: Schema, schemas: Schemas, name: string): fc.Arbitrary<unknown> {
   switch (type) {
     case "string":
       return textOf(schema, name);
     case "integer":
+      return fc.integer(boundsOf(schema));
     case "number":
-      return fc.integer({ min: schema.minimum ?? 0, max: Math.min(schema.maximum ?? 1_000, 2 ** 31 - 1) });
+      return fc.oneof(
+        fc.integer(wholeBounds(boundsOf(schema))),
+        fc.double({ ...boundsOf(schema), noNaN: true }),
+      );
     case "boolean":
       return fc.boolean();
     case "array": {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { JOB_LABELS } from "../../../src/shared/jobs/labels.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import { HttpHost, OWN_POOL } from "../../edge/support/http-host.ts";
 import type { Server } from "../../edge/support/server.ts";
@@ -22,6 +23,9 @@ const LIBERAL = {
 const POOLS = ["fuzz-a", "fuzz-b", "fuzz-c"];
 /** The most runs that wait at the same time: the others are aborted, oldest first. */
 const MAX_WAITING = 60;
+/** The operations whose answer is a new run, or several. */
+const SUBMITTING = ["POST /v1/runs", "POST /v1/runs/{id}/redrive", "POST /v1/jobs/{name}/trigger"];
+const REPORTS_EACH_MS = 10_000;
 /** How many requests a host signs before another host takes its place: they may have made it a clone. */
 const MAX_CALLS_OF_HOST = 20;
 
@@ -66,8 +70,9 @@ export class World {
     const invite = (): Promise<Json> => server.json(201, "POST", "/v1/enrollments", { pool: HOSTS });
     const world = new World(server, await makeCallers(server), new HttpHost(server), await invite());
     await world.#readyHost(world.holder);
-    for (const id of ["held", "ended", "gone"]) await world.#play(id);
-    world.runs.add("held").add("ended");
+    for (const id of ["held", "ended", "gone", "parked"]) await world.#play(id);
+    world.runs.add("held").add("ended").add("parked");
+    world.#keepLease();
     world.#ended.push("ended");
     for (let n = 0; n < 3; n += 1) world.#workers.push((await invite()).worker);
     const token = { name: "read-and-rotated", preset: "viewer" };
@@ -77,10 +82,18 @@ export class World {
     return world;
   }
 
-  /** A run on the holder: it runs, has ended, or was deleted. */
+  /** Without reports its host would lose `held` within minutes, which is less than a long test takes. */
+  #keepLease(): void {
+    const report = () => this.holder.report({ attempts: this.#attempts("held") }).catch(() => undefined);
+    setInterval(() => void report(), REPORTS_EACH_MS).unref();
+  }
+
+  /** A run on the holder: it runs, has ended, is parked, or was deleted. */
   async #play(id: string): Promise<void> {
     const { holder, server } = this;
-    await server.json(201, "POST", "/v1/runs", { id, pool: HOSTS, argv: ["true"], queueTimeout: "1h" });
+    const parks = id === "parked" ? { retry: { park: true } } : {};
+    const spec = { id, pool: HOSTS, argv: ["true"], queueTimeout: "1h", ...parks };
+    await server.json(201, "POST", "/v1/runs", spec);
     await until(`${id} is placed`, async () => {
       const { body } = await holder.report({ attempts: this.#attempts("held") });
       return body.attempts?.some((one: Json) => one.id === `${id}/main/1.1`) || undefined;
@@ -89,7 +102,7 @@ export class World {
       await holder.report({ attempts: this.#attempts("held") });
       return;
     }
-    const exit = { code: 0, signal: null, oomKilled: false, message: "" };
+    const exit = { code: id === "parked" ? 1 : 0, signal: null, oomKilled: false, message: "" };
     const data = Buffer.from("hello\n").toString("base64");
     const log = { stdout: { from: 0, size: 6, data }, stderr: { from: 0, size: 0 } };
     const attempts = [
@@ -98,7 +111,7 @@ export class World {
     ];
     await until(`${id} has ended`, async () => {
       await holder.report({ attempts });
-      return (await server.json(200, "GET", `/v1/runs/${id}`)).state === "complete" || undefined;
+      return (await server.json(200, "GET", `/v1/runs/${id}`)).finishedAt !== null || undefined;
     });
     if (id !== "gone") return;
     await until("it is deleted", async () => {
@@ -169,6 +182,7 @@ export class World {
     if (operation.includes("/v1/tokens/")) return this.#token(operation, pick);
     if (operation.includes("/v1/sessions/")) return from("0123456789", "unknown");
     if (operation.includes("/v1/workers/")) return from(...this.#workers);
+    if (operation.endsWith("/redrive")) return from("parked", "parked", "ended");
     if (/^(PATCH|DELETE)|\/abort$/.test(operation)) return this.#victim(operation, pick);
     return from("held", "ended", "gone", "nobody", ...this.#waiting.slice(-2));
   }
@@ -186,12 +200,9 @@ export class World {
 
   /** Records what an answer has changed, and limits the number of waiting runs. */
   async note(operation: string, path: string, status: number, body: Json): Promise<void> {
-    if (operation === "POST /v1/runs" && (status === 200 || status === 201)) {
+    if (SUBMITTING.includes(operation) && (status === 200 || status === 201)) {
       const made: string[] = (body.items ?? [body]).map(({ id }: Json) => id);
-      for (const id of made) this.runs.add(id);
-      this.#waiting.push(
-        ...made.filter((id) => id !== "held" && id !== "ended" && !this.#waiting.includes(id)),
-      );
+      for (const id of made) this.#submitted(id);
     }
     if (operation === "DELETE /v1/runs/{id}" && status === 204) this.#forget(idIn(path));
     if (operation === "POST /v1/runs/{id}/abort" && status === 200) this.#end(body.id);
@@ -205,6 +216,11 @@ export class World {
       this.#projects = [...this.#projects.slice(-5), body.name];
     if (operation === "PUT /v1/pools/{name}" && status < 300) this.pools.add(body.name);
     while (this.#waiting.length > MAX_WAITING) await this.#abortOldest();
+  }
+
+  #submitted(id: string): void {
+    this.runs.add(id);
+    if (id !== "held" && id !== "ended" && !this.#waiting.includes(id)) this.#waiting.push(id);
   }
 
   async #abortOldest(): Promise<void> {
@@ -225,19 +241,50 @@ export class World {
     this.#ended = this.#ended.filter((one) => one !== id);
   }
 
+  /**
+   * Ends the making of runs by jobs, and takes over those that no answer has named: the runs of ticks and of
+   * redrives of many, of jobs that are deleted by now, too.
+   */
+  async #pauseJobs(): Promise<void> {
+    const { items: jobs } = await this.server.json(200, "GET", "/v1/jobs");
+    for (const { name } of jobs) await this.server.json(200, "POST", `/v1/jobs/${name}/pause`);
+    for (const { id, labels } of await allRuns(this.server)) {
+      if (JOB_LABELS.job in labels && !this.runs.has(id)) this.#submitted(id);
+    }
+  }
+
   /** Ends what still waits. */
   async close(): Promise<void> {
+    await this.#pauseJobs();
     while (this.#waiting.length > 0) await this.#abortOldest();
     await this.server.call("POST", "/v1/runs/held/abort", {});
-    await until("held has ended", async () => {
-      const exit = { code: null, signal: "SIGTERM", oomKilled: false, message: "" };
-      const log = { stdout: { from: 0, size: 0 }, stderr: { from: 0, size: 0 } };
-      await this.holder.report({
-        attempts: [{ id: this.attempt, state: "exited", startedAgoMs: 5, endedAgoMs: 1, exit, log }],
-      });
-      return (await this.server.json(200, "GET", "/v1/runs/held")).state === "aborted" || undefined;
+    let asked: string[] = [];
+    await until("held has ended, and what else its host was asked to run", async () => {
+      const { body } = await this.holder.report({ attempts: [this.attempt, ...asked].map(exited) });
+      asked = (body.attempts ?? []).map(({ id }: Json) => id).filter((id: string) => id !== this.attempt);
+      const { state } = await this.server.json(200, "GET", "/v1/runs/held");
+      return asked.length === 0 && state === "aborted";
     });
   }
+}
+
+/** What a host reports of an attempt that a signal has ended. */
+function exited(id: string): Json {
+  const exit = { code: null, signal: "SIGTERM", oomKilled: false, message: "" };
+  const log = { stdout: { from: 0, size: 0 }, stderr: { from: 0, size: 0 } };
+  return { id, state: "exited", startedAgoMs: 5, endedAgoMs: 1, exit, log };
+}
+
+/** All runs in a state of the query, or all. */
+export async function allRuns(server: Server, query = ""): Promise<Json[]> {
+  const runs: Json[] = [];
+  let cursor = "";
+  do {
+    const { items, next } = await server.json(200, "GET", `/v1/runs?limit=1000${query}${cursor}`);
+    runs.push(...items);
+    cursor = next === null ? "" : `&cursor=${next}`;
+  } while (cursor !== "");
+  return runs;
 }
 
 const idIn = (path: string) => decodeURIComponent(path.split("?")[0]?.split("/").at(-1) ?? "");

@@ -35,6 +35,10 @@ describe.skipIf(!hasBrowser)("the dashboard on narrow screens (ui.md#narrow-scre
     await at.until(failed, "done");
     await at.fill();
     const waiting = await at.run("true");
+    const schedule = { cron: ["30 2 * * *", "0 9 * * 1-5", "0-5 9 13 * 5"], zone: "Europe/Berlin" };
+    const params = { target: { type: "string", enum: ["everything", "wide".repeat(20)] } };
+    const job = { spec: { argv: ["echo", "wide".repeat(60)] }, params, schedule };
+    await at.json(201, "PUT", "/v1/jobs/a-job-with-a-name-that-is-rather-long", job);
     const { items } = await at.json(200, "GET", "/v1/workers");
     pages = [
       { path: "/ui", shows: "Last failed" },
@@ -47,6 +51,8 @@ describe.skipIf(!hasBrowser)("the dashboard on narrow screens (ui.md#narrow-scre
       { path: `/ui/runs/${waiting}`, shows: "Next:" },
       { path: "/ui/workers", shows: items[0].id },
       { path: `/ui/workers/${items[0].id}`, shows: "Machine requested" },
+      { path: "/ui/jobs", shows: "Monday to Friday" },
+      { path: "/ui/jobs/a-job-with-a-name-that-is-rather-long", shows: "Next ticks" },
       { path: "/ui/pools", shows: "default" },
       { path: "/ui/pools/default", shows: "Configuration" },
     ];

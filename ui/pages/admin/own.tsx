@@ -8,10 +8,15 @@ interface Thing {
   project: string;
 }
 
-/** Whether a call by name would be about this thing, and not about another one of the same name. */
-export function isOwn({ project }: Thing): boolean {
+/** The project of what the reader calls by name alone; undefined: nobody is signed in. */
+export function ownProject(): string | undefined {
   const now = session.value;
-  return now.is === "in" && project === (now.caller.project ?? DEFAULT_PROJECT);
+  return now.is === "in" ? (now.caller.project ?? DEFAULT_PROJECT) : undefined;
+}
+
+/** Whether a call by name would be about this thing, and not about another one of the same name. */
+export function isOwn({ project }: Pick<Thing, "project">): boolean {
+  return project === ownProject();
 }
 
 /** The name of a thing as addresses and tables have it: with its project, unless that is the default one. */

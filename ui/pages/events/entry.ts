@@ -16,6 +16,8 @@ export function targetHref({ target, project }: Pick<AuditEntry, "target" | "pro
       return itemHref("workers", id);
     case "pool":
       return itemHref("pools", id);
+    case "job":
+      return itemHref("jobs", inProject);
     case "token":
       return adminHref("tokens", id);
     case "project":

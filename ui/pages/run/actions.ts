@@ -6,12 +6,13 @@ import { callOf } from "../../api/send.ts";
 import type { Action } from "../../parts/acts/act.tsx";
 import { droverOf } from "../../parts/as-text.ts";
 import { go, itemHref } from "../../router/place.ts";
+import { redriveOf } from "./retry/redrive.ts";
 import { signalOf } from "./signal.tsx";
 
 /** The actions that fit the state of the run. `again` asks for the run anew. */
 export function actionsOf(run: RunStatus, again: () => void): Action[] {
   return isTerminal(run.state)
-    ? [rerunOf(run), deletionOf(run)]
+    ? [...redriveOf(run), rerunOf(run), deletionOf(run)]
     : [
         abortOf(run, again),
         ...(run.state === "running" ? [restartOf(run, again), signalOf(run, again)] : []),

@@ -3,8 +3,8 @@ import type { RunStatus } from "../../../src/generated/api.ts";
 import { money } from "../../../src/shared/cloud/money.ts";
 import { imagesOf } from "../../../src/shared/containers/images.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
-import { quoteArgv } from "../../../src/shared/shell-words.ts";
 import { ask } from "../../api/send.ts";
+import { commandOf } from "../../parts/command.ts";
 import { Labels } from "../../parts/lists/labels.tsx";
 import { perHour } from "../../parts/price.ts";
 import { Trouble } from "../../parts/problem.tsx";
@@ -13,13 +13,14 @@ import { Moment, Took } from "../../parts/time.tsx";
 import { itemHref } from "../../router/place.ts";
 import { useLoad } from "../../store/load.ts";
 import { historyHref } from "../events/filter.ts";
+import { OfJob } from "./of-job.tsx";
 
 /** Reasons change without a change of the run. */
 const WHY_MS = 5_000;
 
 /** The head of the page of a run. */
 export function Head({ run }: { run: RunStatus }) {
-  const command = run.spec.argv === undefined ? commandsOf(run) : quoteArgv(run.spec.argv);
+  const command = commandOf(run.spec);
   return (
     <>
       <p class="what">
@@ -75,6 +76,7 @@ export function Facts({ run }: { run: RunStatus }) {
           <dd>{images.join(", ")}</dd>
         </>
       )}
+      <OfJob run={run} />
       <dt>Exit code</dt>
       <dd>{run.exitCode ?? "–"}</dd>
       <dt>Labels</dt>
@@ -87,11 +89,6 @@ export function Facts({ run }: { run: RunStatus }) {
       </dd>
     </dl>
   );
-}
-
-/** The commands of a group, each with the name of its task. */
-function commandsOf({ spec: { tasks = [] } }: RunStatus): string {
-  return tasks.map(({ name, argv = [] }) => `${name}: ${quoteArgv(argv)}`).join("; ");
 }
 
 function Cost({ run: { cost, state } }: { run: RunStatus }) {

@@ -11,15 +11,18 @@ import { Checks } from "./checks.tsx";
 import { ADVICE, FAULTS } from "./failure.ts";
 import { Facts } from "./head.tsx";
 import { Outputs } from "./outputs.tsx";
+import { Parked, TriesOf } from "./retry/tries.tsx";
 import { Timeline } from "./timeline.tsx";
 
 /** The first tab of a run. */
 export function Summary({ run }: { run: RunStatus }) {
   return (
     <>
+      <Parked run={run} />
       <Facts run={run} />
       {run.failure !== null && <Failed failure={run.failure} />}
       <Outputs run={run} />
+      <TriesOf run={run} />
       <h2>Timeline</h2>
       <Timeline run={run} />
       <h2>Tasks</h2>

@@ -140,7 +140,8 @@ function shownOf(form: HTMLFormElement, hides: readonly string[]): FormData {
   const given = new FormData(form);
   for (const [name, value] of [...given]) {
     const isHidden = hides.includes(name) && value !== "";
-    const isLacking = String(value).trim() === "" && form.querySelector(`[name="${name}"]:required`) !== null;
+    const isLacking =
+      String(value).trim() === "" && form.querySelector(`[name="${CSS.escape(name)}"]:required`) !== null;
     if (isHidden || isLacking) given.set(name, name.toUpperCase());
   }
   return given;

@@ -25,12 +25,17 @@ export function TextField({ label, name, hint, value = "", required = false, aut
   );
 }
 
-/** A number, perhaps with a fraction. What is no number is refused at the field, and never sent. */
-export function NumberField({ label, name, hint, value = "" }: FieldProps) {
+/**
+ * A number, perhaps with a fraction. What is no number is refused at the field, and never sent. `written`: a
+ * regular expression for numbers of another form.
+ */
+export function NumberField(props: FieldProps & { written?: string }) {
+  const { label, name, hint, value = "", required = false, written = NUMBER } = props;
   const more = {
-    pattern: `\\s*${NUMBER}\\s*`,
-    title: "a number, such as 2.5",
-    inputMode: "decimal" as const,
+    pattern: `\\s*${written}\\s*`,
+    title: written === NUMBER ? "a number, such as 2.5" : "a number",
+    inputMode: written === NUMBER ? ("decimal" as const) : ("text" as const),
+    required,
   };
   return (
     <Named label={label} hint={hint}>
@@ -63,11 +68,11 @@ export function LinesField({ label, name, hint, value = "", ...more }: FieldProp
  * selected by default, as it goes back to the default texts of the other fields.
  */
 export function ChoiceField(props: FieldProps & { of: readonly string[]; none?: string }) {
-  const { label, name, hint, value = "", of, none } = props;
+  const { label, name, hint, value = "", required = false, of, none } = props;
   return (
     <Named label={label} hint={hint}>
       {(ids) => (
-        <select {...ids} name={name}>
+        <select {...ids} name={name} required={required}>
           {none !== undefined && <option value="">{none}</option>}
           {of.map((one) => (
             <option key={one} {...{ defaultSelected: one === value }}>

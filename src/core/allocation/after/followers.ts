@@ -11,13 +11,18 @@ export const MAX_FOLLOWERS = 1_000;
 /** How many characters of a text about an end are passed on. */
 const MAX_END_CHARS = 300;
 
-/** Notes that another run awaits the end of this one. Once it has ended, the answer says how. */
+/**
+ * Notes that another run awaits the end of this one. Once it has ended, the answer says how. A run that was
+ * refused and submitted again takes the place of its earlier submission.
+ */
 export function foldAwaitEnd(state: AllocationState, { follower }: AwaitEnd, now: Instant): AllocationState {
   return changed(state, now, (run) => {
     const { followers = [], ended } = run.record;
-    if (ended) run.set({ followers: without(followers, follower.run) });
-    else if (followers.length < MAX_FOLLOWERS && !followers.some((one) => one.run === follower.run))
-      run.set({ followers: [...followers, follower] });
+    if (ended) return run.set({ followers: without(followers, follower) });
+    const known = followers.find((one) => one.run === follower.run);
+    const isNoted =
+      known === undefined ? followers.length >= MAX_FOLLOWERS : known.submittedAt >= follower.submittedAt;
+    if (!isNoted) run.set({ followers: [...followers.filter((one) => one !== known), follower] });
   });
 }
 
@@ -26,7 +31,7 @@ export function answerAwaitEnd(state: AllocationState, { follower }: AwaitEnd): 
   if (!exists(state)) return { kind: "no_such" };
   const { record } = state;
   if (record.ended) return { kind: "run_end", end: endOf(record) };
-  return { kind: "goes_on", tells: record.followers?.some(({ run }) => run === follower.run) === true };
+  return { kind: "goes_on", tells: record.followers?.some((one) => isSame(one, follower)) === true };
 }
 
 /** What this run owes to those that await its end: its end, until they have answered. */
@@ -44,14 +49,18 @@ export function foldFollowerTold(
   { sent }: Answered<"allocation", "run_ended">,
   now: Instant,
 ): AllocationState {
-  return changed(state, now, (run) => run.set({ followers: without(run.record.followers ?? [], sent.run) }));
+  return changed(state, now, (run) => run.set({ followers: without(run.record.followers ?? [], sent) }));
 }
 
-type Followers = AllocationRecord["followers"];
+type Follower = AwaitEnd["follower"];
 
-function without(followers: NonNullable<Followers>, name: string): Followers {
-  const left = followers.filter(({ run }) => run !== name);
+function without(followers: readonly Follower[], told: Follower): Follower[] | undefined {
+  const left = followers.filter((one) => !isSame(one, told));
   return left.length > 0 ? left : undefined;
+}
+
+function isSame(one: Follower, other: Follower): boolean {
+  return one.run === other.run && one.submittedAt === other.submittedAt;
 }
 
 /** How a run has ended, as far as it matters to others: well means that its command ended with 0. */

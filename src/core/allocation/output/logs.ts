@@ -6,7 +6,7 @@ import type { Instant, Millis } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
 import { cutStamps, type Stamp, unpackStamps } from "../../../shared/time/stamps.ts";
 import type { RunDraft } from "../draft.ts";
-import type { AllocationRecord, LogRow, Outcome, StreamRecord } from "../state.ts";
+import type { AllocationRecord, LogRow, Outcome, StreamRecord, TaskRecord } from "../state.ts";
 import { linesBeforeTail, linesField, linesWithTail } from "./lines.ts";
 import { believedStamps, joinedStamps, longestAgo } from "./stamps.ts";
 
@@ -86,8 +86,22 @@ function continuation(
 
 /** Whether all log bytes of an attempt, up to the cap, are stored. */
 export function logsComplete(record: AllocationRecord, attempt: string): boolean {
-  const logs = record.logs[attempt] ?? NO_LOGS;
-  return STREAMS.every((stream) => logs[stream].stored >= Math.min(logs[stream].size, MAX_LOG_BYTES));
+  return STREAMS.every((stream) => isComplete(record, attempt, stream));
+}
+
+function isComplete(record: AllocationRecord, attempt: string, stream: StreamName): boolean {
+  const { stored, size } = (record.logs[attempt] ?? NO_LOGS)[stream];
+  return stored >= Math.min(size, MAX_LOG_BYTES);
+}
+
+/** Says of each stream of a task in which attempt, the latest, bytes are missing (cases.md#case-13). */
+export function noteTruncated(run: RunDraft, { name, attempts }: TaskRecord): void {
+  for (const stream of STREAMS) {
+    const attempt = attempts.findLast(({ id }) => !isComplete(run.record, id, stream))?.id;
+    if (attempt === undefined) continue;
+    const text = `the last bytes of ${stream} of attempt ${attempt} did not arrive before the end`;
+    run.note("Log Truncated", run.now, text, { task: name, details: { attempt, stream } });
+  }
 }
 
 /**

@@ -8,6 +8,7 @@ import type { RunDraft } from "../draft.ts";
 import { foldEnded } from "../end.ts";
 import { storedOffsets } from "../output/logs.ts";
 import { whyStopped } from "../read/why-stopped.ts";
+import { specInEffect } from "../retry/needs.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -117,7 +118,7 @@ export function orderOf(state: AllocationState, now: Instant): Order | null {
     run: record.id,
     epoch,
     revision,
-    resources: resourcesOf(record.spec),
+    resources: resourcesOf(specInEffect(record)),
     protocol: protocolOf(tasksOf(record.spec)),
     attempts,
     ...withSignals(record),

@@ -3,6 +3,7 @@ import type { Place, PlacementTerms, PoolAnswer } from "../../messages.ts";
 import type { RunDraft } from "../draft.ts";
 import { finishWithdrawn } from "../end.ts";
 import type { AllocationState } from "../state.ts";
+import { requestStop } from "../stop.ts";
 import { addTerms, newPlacement, storePlacement } from "./placement.ts";
 
 /** Applies the pool's message that it has placed this run (messages.md#place). */
@@ -23,7 +24,21 @@ export function foldPoolAnswer(
   noteVersion(run, version);
   run.remember({ keepLogsMs: answer.kind === "none" ? answer.keepLogsMs : undefined, askAt: undefined });
   if (answer.kind === "placed") placeOn(run, answer);
+  else run.remember({ offeredRate: answer.offeredRate });
+  if (answer.kind === "queued") giveUpOutOfReach(run, version, answer.outOfReach);
   if (answer.kind === "none" && answer.version >= run.record.poolVersion) finishWithdrawn(run);
+}
+
+/**
+ * Ends a run whose next try no machine of its pool can hold, instead of a wait without end
+ * (retry.md#out-of-reach). The pool confirms first that the run has no placement, as after any stop.
+ */
+function giveUpOutOfReach(run: RunDraft, version: number, why: string | undefined): void {
+  const { poolVersion, retries } = run.record;
+  const last = retries?.at(-1);
+  if (why === undefined || last === undefined || run.isPlaced() || version < poolVersion) return;
+  const reason = `${why}; before that, ${last.text}`;
+  requestStop(run, { state: "failed", at: run.now, reason, by: "drover", failure: "unsatisfiable" });
 }
 
 /** Notes that the pool has the run as of `version`. */

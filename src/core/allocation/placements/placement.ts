@@ -1,10 +1,12 @@
 // How is a placement opened, stored and closed?
+import { money } from "../../../shared/cloud/money.ts";
 import { MAX_KILL_MS, MAX_TASK_ATTEMPTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { EndedHow, LossCause, PlacementTerms } from "../../messages.ts";
 import type { GroupTask } from "../../spec.ts";
 import type { PlacedRun, RunDraft } from "../draft.ts";
-import type { PlacementRecord } from "../state.ts";
+import { triesText } from "../retry/tries.ts";
+import type { AllocationRecord, PlacementRecord } from "../state.ts";
 
 /** A placement that the pool has opened. */
 export function newPlacement(
@@ -56,7 +58,14 @@ export function storePlacement(run: RunDraft): void {
   run.set({ placements, firstPlacedAt: record.firstPlacedAt ?? placement.from });
   run.remember({ placement: null });
   const details = { worker: placement.worker, epoch: String(placement.epoch) };
-  run.note("Placed", placement.from, `placed on worker ${placement.worker}`, { details });
+  const text = `placed on worker ${placement.worker}${tryText(record, placement.rate)}`;
+  run.note("Placed", placement.from, text, { details });
+}
+
+/** Which try begins, with what, and at which price: nothing for a run that was not tried before. */
+function tryText(record: AllocationRecord, rate: number | undefined): string {
+  if (record.retries === undefined) return "";
+  return `: ${triesText(record)}${rate === undefined ? "" : `, at ${money(rate)} per hour`}`;
 }
 
 const ENDED_TEXT: Record<EndedHow, string> = {

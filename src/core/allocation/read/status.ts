@@ -1,15 +1,16 @@
 // What does a reader see of a run (api.md#one-run)?
+
 import type { AnyRun, RunStatus } from "../../../schema/run/run.ts";
+import { awaitedText } from "../../../shared/after/entries.ts";
 import { failureClass } from "../../../shared/errors.ts";
 import { MAX_TASK_EVENTS } from "../../../shared/limits.ts";
-import { formatSize } from "../../../shared/size.ts";
 import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import { because } from "../../../shared/words.ts";
 import { exactCost, rounded } from "../../run/money.ts";
-import { tasksOf } from "../../spec.ts";
 import { checksShown, healthOfRun } from "../health/view.ts";
 import { phaseOf, type RunPhase, startedAt, stateOf } from "../phase.ts";
 import { shownMember } from "../placements/hold.ts";
+import { retryFields } from "../retry/view.ts";
 import {
   type AllocationRecord,
   type Existing,
@@ -18,8 +19,9 @@ import {
   type PlacementRecord,
 } from "../state.ts";
 import { type GroupView, groupView, type Member, type TaskPhase, type TaskView } from "../tasks/tasks.ts";
+import { describeEnd } from "./end-text.ts";
 import { sizeAdvice } from "./sizes.ts";
-import { reasonOf, runsText, whyStopped } from "./why-stopped.ts";
+import { whyStopped } from "./why-stopped.ts";
 
 type TaskStatus = RunStatus["tasks"][number];
 
@@ -52,6 +54,7 @@ export function statusOf(state: Existing): RunStatus {
       return view.members.filter(({ known }) => known === task).map((one) => taskStatus(record, one));
     }),
     ...healthField(record),
+    ...retryFields(state),
     ...(advice.length === 0 ? {} : { advice }),
   };
 }
@@ -240,7 +243,7 @@ function describe(record: AllocationRecord, phase: RunPhase): string {
     case "ended":
       return describeEnd(record, phase.outcome);
     case "awaiting":
-      return `waiting for ${runsText(phase.runs)} to end well`;
+      return `waiting for ${awaitedText(phase.awaits)}`;
     case "waiting":
     case "rescheduling":
       return "waiting for a place on a machine";
@@ -262,27 +265,4 @@ function describe(record: AllocationRecord, phase: RunPhase): string {
     case "restarting":
       return "running";
   }
-}
-
-function describeEnd(record: AllocationRecord, { state, exitCode, signal, failure }: Outcome): string {
-  const memory = outOfMemory(record);
-  if (failure !== null) {
-    const why = failure.code === "task_failed" ? memory : [];
-    return [failure.text, ...why].join("; ");
-  }
-  if (exitCode !== 0 && memory[0] !== undefined) return memory[0];
-  if (signal !== null) return `ended by ${signal}`;
-  if (exitCode !== null) return `ended with exit code ${exitCode}`;
-  return record.stopRequest === null ? state : reasonOf(record.stopRequest);
-}
-
-/** Which tasks ran out of memory, and their limits. */
-function outOfMemory({ spec, tasks }: AllocationRecord): string[] {
-  const short = tasks.filter(({ attempts }) => attempts.at(-1)?.exit?.oomKilled);
-  return short.map(({ name }) => {
-    const of = tasksOf(spec).find((task) => task.name === name);
-    const limit = of?.memoryLimitBytes ?? of?.resources.memoryBytes ?? 0;
-    const most = limit === 0 ? "its machine had no more" : formatSize(limit);
-    return `${tasks.length === 1 ? "" : `task ${name} `}ran out of memory (${most})`;
-  });
 }

@@ -27,12 +27,6 @@ export function reactionText({ type, task }: Reaction): string {
   }
 }
 
-/** Names some runs: all of them, or the first and how many others. */
-export function runsText([first = "", ...others]: readonly string[]): string {
-  if (others.length === 0) return `run ${first}`;
-  return `run ${first} and ${others.length} ${others.length === 1 ? "other" : "others"}`;
-}
-
 /** Why a run is to stop. Names the requester if no reason was given. */
 export function reasonOf({ reason, state, by }: StopRequest): string {
   return reason.trim() === "" ? `${state} by ${by}` : reason;

@@ -1,5 +1,7 @@
 // Why is a run where it is, and what happens next (`drover why`)?
+
 import type { Why } from "../../../schema/why.ts";
+import { awaitedText } from "../../../shared/after/entries.ts";
 import { formatDuration } from "../../../shared/duration.ts";
 import type { FailureCode } from "../../../shared/errors.ts";
 import { STORE_OUTPUTS_MS } from "../../../shared/limits.ts";
@@ -7,12 +9,13 @@ import type { Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { phaseOf, type RunPhase, stateOf } from "../phase.ts";
 import { type HeldRecord, isHeld } from "../placements/hold.ts";
+import { waitForTry } from "../retry/tries.ts";
 import type { AllocationRecord, Existing } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
-import { deadlineOf } from "../time/time-limits.ts";
+import { deadlineOf, limitsEachTry } from "../time/time-limits.ts";
 import { statusOf } from "./status.ts";
 import { whyUnhealthy } from "./why-health.ts";
-import { beingStopped, runsText } from "./why-stopped.ts";
+import { beingStopped } from "./why-stopped.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";
 
 /**
@@ -54,7 +57,9 @@ export function whyOf(state: Existing, other: Why | null, worker: string | null,
     const what = worker === null ? `pool ${record.spec.pool}` : `worker ${worker}`;
     chain.push({ what, state: other.state, text: other.reason.text }, ...other.chain);
   }
-  return { state: stateOf(phase), chain, ...causeOf(record, phase, { description, other, worker, now }) };
+  const { offeredRate } = state.memo;
+  const context = { description, other, worker, now, offeredRate };
+  return { state: stateOf(phase), chain, ...causeOf(record, phase, context) };
 }
 
 /** What is known besides the run itself. */
@@ -63,6 +68,8 @@ interface Context {
   other: Why | null;
   worker: string | null;
   now: Instant;
+  /** What an hour of its next try costs, as its pool says. */
+  offeredRate: number | undefined;
 }
 
 /** Why an ended run is still on a machine (tasks.md#kept). */
@@ -88,7 +95,7 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
       return because(code, context.description, nextBy("nothing", "nothing: it has ended", null));
     }
     case "awaiting": {
-      const text = `it starts when ${runsText(phase.runs)} has ended well (with exit code 0)`;
+      const text = `it starts after others: it waits for ${awaitedText(phase.awaits)}`;
       const next = nextBy(
         "place",
         "ask its pool for a place then, or end it if that run ends otherwise",
@@ -103,9 +110,11 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
       return { reason, next: earlierOf(next, end) };
     }
     case "rescheduling": {
-      const text = "its latest placement was lost or has failed; it is placed again after a delay";
+      const text =
+        waitForTry(record, context.offeredRate, phase.at) ??
+        "its latest placement was lost or has failed; it is placed again after a delay";
       const next = nextAt("reschedule", "ask for another place", phase.at, null);
-      return because("rescheduling", text, earlierOf(next, limit));
+      return because("rescheduling", text, orLimit(next, limit));
     }
     case "withdrawing": {
       const next = nextBy("confirm", "wait for the pool to confirm", "pool");
@@ -120,13 +129,13 @@ function causeOf(record: AllocationRecord, phase: RunPhase, context: Context): C
       const { worker } = phase.placement;
       const text = `it will be placed again; first, worker ${worker} stores its data`;
       const next = nextAt("end", "go on without them", phase.until, "host");
-      return because("storing_data", text, earlierOf(next, limit));
+      return because("storing_data", text, orLimit(next, limit));
     }
     case "last_bytes": {
       const then = phase.again ? ", and then it is placed again" : "";
       const text = `it has ended; the last bytes of its logs are on the way${then}`;
       const next = nextAt("end", "end without them", phase.until, "host");
-      return because("last_bytes", text, phase.again ? earlierOf(next, limit) : next);
+      return because("last_bytes", text, phase.again ? orLimit(next, limit) : next);
     }
     case "stopping": {
       // If a stop was requested, the run is stopped whatever its time limit is.
@@ -181,7 +190,7 @@ function backoff(
   }
   const text = `task ${task} has ended, and is started again after a delay`;
   const start = nextAt("start_task", "start it again", startAt, null);
-  return because("backoff", text, earlierOf(start, timeEnd(record, now)));
+  return because("backoff", text, orLimit(start, timeEnd(record, now)));
 }
 
 function starting({ other, worker }: Context, limit: Next | null): Cause {
@@ -224,7 +233,13 @@ function startBy(ofWorker: Why | null): Next {
   return nextAt("lose_runs", action, Date.parse(at), "host");
 }
 
+/** What comes first; at the same instant it is the time limit, which prevents the other. */
+function orLimit(next: Next, limit: Next | null): Next {
+  return limit !== null && limit.at === next.at ? limit : earlierOf(next, limit);
+}
+
 function timeEnd(record: AllocationRecord, now: Instant): Next | null {
+  if (record.outcome?.again === true && limitsEachTry(record)) return null; // the try is over
   const deadline = deadlineOf(record, null);
   // After the limit, the next step depends on the host.
   return deadline === undefined || deadline <= now

@@ -6,6 +6,7 @@ import { keepsTime } from "../../../shared/compat.ts";
 import { START_REPORT_DELAY_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { type Group, type GroupTask, groupOf } from "../../spec.ts";
+import { specInEffect } from "../retry/needs.ts";
 import { type AllocationRecord, type AttemptRecord, newTask, type TaskRecord } from "../state.ts";
 
 /** A task as the rules of its group see it. */
@@ -162,7 +163,7 @@ export function isOver(attempt: AttemptRecord): boolean {
 
 /** The group of the present spec and the tasks that an update removed. A removed task is no leader. */
 function groupOfRun(record: AllocationRecord): Group {
-  const group = groupOf(record.spec);
+  const group = groupOf(specInEffect(record));
   const removed = record.tasks.flatMap((task) => {
     return task.removed === undefined ? [] : { ...task.removed, leader: false };
   });

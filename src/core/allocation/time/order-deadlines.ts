@@ -20,7 +20,8 @@ export function orderChangesAt(record: AllocationRecord): Instant[] {
     const marks: Instant[] = [];
     if (deadline !== undefined && known.dead === undefined && !isTimedByHost(present)) marks.push(deadline);
     const waits = known.dead === undefined && !isWithHost(known) && present === undefined;
-    if (waits && known.startAt !== undefined) marks.push(known.startAt);
+    // A delay that is over stays over: else the clock could go back, and the revision with it (rule R1).
+    if (waits && known.startAt !== undefined) marks.push(known.delayOver === n ? 0 : known.startAt);
     if (known.stopFrom !== undefined && task.shutdownDelayMs > 0)
       marks.push(known.stopFrom + task.shutdownDelayMs);
     if (known.restartOf === n && known.restartAt !== undefined) marks.push(known.restartAt);

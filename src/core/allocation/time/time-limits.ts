@@ -14,9 +14,19 @@ import {
 } from "../state.ts";
 import { isOver, type Member } from "../tasks/tasks.ts";
 
-/** When the run's time is over. It counts from the first placement, and includes preparation and restarts. */
+/** Whether the time limit is that of each try, and not that of all together (retry.md#time-limit). */
+export function limitsEachTry({ spec }: Pick<AllocationRecord, "spec">): boolean {
+  return spec.retry?.on.includes("timeout") === true;
+}
+
+/**
+ * When the run's time is over. It counts from the first placement, and includes preparation and restarts. If
+ * it is the time of each try, it counts from the open placement: between tries there is no limit.
+ */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
-  const from = record.firstPlacedAt ?? placedAt;
+  const last = record.placements.at(-1);
+  const open = last?.to === null ? last.from : null;
+  const from = (limitsEachTry(record) ? open : record.firstPlacedAt) ?? placedAt;
   if (from === null || record.spec.timeout === undefined) return undefined;
   return from + durationMs(record.spec.timeout);
 }

@@ -21,8 +21,11 @@ export function likenessOf(run: RunRow): Likeness | undefined {
   if (known !== undefined) return known;
   const { prefer, avoid, replace, replacedBy } = run;
   if (prefer || avoid.length > 0 || replace !== undefined || replacedBy !== undefined) return undefined;
-  const { project, resources, asks, protocol, containers, budget, array } = run;
-  const limits = [budget, array?.id, array?.maxParallel];
+  const { project, resources, asks, protocol, containers, budget, array, concurrency } = run;
+  const { key, limit } = concurrency ?? {};
+  const { failAt, size } = array ?? {};
+  const ofArray = [array?.id, array?.maxParallel, failAt, failAt === undefined ? null : size];
+  const limits = [budget, ...ofArray, key, limit];
   const likeness = shared(
     JSON.stringify([project, resources, asks, protocol, containers !== undefined, ...limits]),
   );
@@ -39,20 +42,59 @@ function shared(text: string): Likeness {
   return likeness;
 }
 
+/** How many kinds of runs wait. The counts are of texts: what has none is like no other run. */
+export class Kinds {
+  readonly #counts = new Map<string, number>();
+  #unlike = 0;
+
+  constructor(runs: readonly RunRow[]) {
+    for (const run of runs) this.add(run);
+  }
+
+  add(run: RunRow): void {
+    const kind = likenessOf(run);
+    if (kind === undefined) this.#unlike += 1;
+    else this.#counts.set(kind.text, (this.#counts.get(kind.text) ?? 0) + 1);
+  }
+
+  remove(run: RunRow): void {
+    const kind = likenessOf(run);
+    if (kind === undefined) {
+      this.#unlike -= 1;
+      return;
+    }
+    const left = (this.#counts.get(kind.text) ?? 0) - 1;
+    if (left > 0) this.#counts.set(kind.text, left);
+    else this.#counts.delete(kind.text);
+  }
+
+  /** Undefined: a run is like no other. */
+  get count(): number | undefined {
+    return this.#unlike > 0 ? undefined : this.#counts.size;
+  }
+}
+
 /**
  * Why runs of one age were refused, by what they look like. A refusal holds for the next such run as long as
  * nothing has been placed, reserved or requested since: a queue of a thousand equal runs is one decision.
  */
 export class Refusals<Wait> {
-  readonly #waits = new Map<Likeness, { step: number; wait: Wait }>();
+  #step = -1;
+  #ofStep = new Map<string, Wait>();
 
   /** The refusal of such a run, if it was made in this step. */
   of(likeness: Likeness, step: number): Wait | undefined {
-    const found = this.#waits.get(likeness);
-    return found?.step === step ? found.wait : undefined;
+    return step === this.#step ? this.#ofStep.get(likeness.text) : undefined;
   }
 
   note(likeness: Likeness, step: number, wait: Wait): void {
-    this.#waits.set(likeness, { step, wait });
+    if (step !== this.#step) this.#ofStep = new Map();
+    this.#step = step;
+    this.#ofStep.set(likeness.text, wait);
+  }
+
+  /** All refusals of this step, by the texts of likenesses; undefined: there are none. */
+  at(step: number): ReadonlyMap<string, Wait> | undefined {
+    return step === this.#step ? this.#ofStep : undefined;
   }
 }

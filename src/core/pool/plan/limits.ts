@@ -2,21 +2,25 @@
 import type { Resources } from "../../../schema/common.ts";
 import type { ProjectQuota } from "../../../schema/pool/quota.ts";
 import type { PoolConfig } from "../../../schema/pool.ts";
+import { MAX_HOLDERS_NAMED } from "../../../shared/limits.ts";
 import type { ReadonlyRows } from "../../rows.ts";
+import { concurrencyName, holdsSlot } from "../concurrency/slots.ts";
 import { keepsMachinesApart } from "../projects.ts";
 import { priceOfRow, rateOf, shareOfPrice } from "../read/money.ts";
 import { isKept, type PoolRecord, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import type { ReadonlyIndex } from "../rows/run-index.ts";
 import type { Machine } from "./packing.ts";
 
-/** A quota, a budget or the limit of an array that holds a run back. */
+/** A quota, a budget, or the limit of an array or of a concurrency key that holds a run back. */
 export interface Held {
-  limit: "maxRuns" | "maxInstances" | "maxCostPerHour" | "budget" | "maxParallel";
+  limit: "maxRuns" | "maxInstances" | "maxCostPerHour" | "budget" | "maxParallel" | "concurrency";
   /** What the limit allows, and how much of this is used. */
   most: number;
   used: number;
   /** What the run would add. Null: unknown, since the price of the machine is unknown. */
   adds: number | null;
+  /** Of a concurrency key: the first runs that are about to get a slot in this plan. */
+  coming?: readonly string[];
 }
 
 /** The part of a machine on which limits depend. */
@@ -36,6 +40,8 @@ export interface Usage {
   spent: Map<string, number>;
   /** Placed runs by array (`arrayKey`). */
   arrays: Map<string, number>;
+  /** Runs that hold a slot of a concurrency key, by its name (`concurrencyName`). */
+  keys: Map<string, number>;
 }
 
 /** Counts what is in use, from the rows (invariant 6). */
@@ -51,6 +57,7 @@ export function usageOf(state: {
     unpriced: new Map(),
     spent: new Map(),
     arrays: new Map(),
+    keys: new Map(),
   };
   const isApart = keepsMachinesApart(state.record.config);
   for (const [worker, on] of state.memo.index.placed) {
@@ -59,6 +66,8 @@ export function usageOf(state: {
       const { project, budget, resources, array } = one;
       add(usage.runs, project, 1);
       if (array !== undefined && !isKept(one)) add(usage.arrays, arrayKey(project, array), 1);
+      const key = concurrencyName(one);
+      if (key !== undefined && holdsSlot(one)) add(usage.keys, key, 1);
       const rate = row === undefined ? 0 : rateOf(resources, row);
       if (!isApart) addCost(usage, project, rate);
       if (budget !== null) add(usage.spent, budget.payer, rate ?? 0);
@@ -79,6 +88,10 @@ export class Limits {
   readonly #quotas: Map<string, ProjectQuota>;
   readonly #count: () => Usage;
   #usage: Usage | undefined;
+  /** Runs that hold a slot of a concurrency key by their rows, whatever this plan has given away. */
+  #holders: ReadonlyMap<string, number> = new Map();
+  /** By concurrency key: the first runs that this plan has promised a slot. */
+  readonly #coming = new Map<string, string[]>();
 
   /** `count` counts what is in use. It is called only if a run has a limit. */
   constructor(config: PoolConfig, count: () => Usage) {
@@ -89,7 +102,37 @@ export class Limits {
 
   /** What keeps the run off every machine. Null: nothing does. */
   heldBack(run: RunRow): Held | null {
-    return this.#heldByArray(run) ?? this.#heldByProject(run);
+    return this.#heldByArray(run) ?? this.#heldByKey(run) ?? this.#heldByProject(run);
+  }
+
+  /** Whether as many runs with its key hold a slot as the run allows (pool.md#concurrency-keys). */
+  #heldByKey(run: RunRow): Held | null {
+    const key = concurrencyName(run);
+    if (key === undefined) return null;
+    const most = limitOf(run);
+    const used = countOf(this.#used.keys, key);
+    if (used < most) return null;
+    return { limit: "concurrency", most, used, adds: 1, coming: [...(this.#coming.get(key) ?? [])] };
+  }
+
+  /** Whether its key has no slot for the run, wherever the run is in the queue. */
+  isShutOut(run: RunRow): boolean {
+    return (
+      this.#heldByKey(run) !== null && countOf(this.#holders, concurrencyName(run) ?? "") >= limitOf(run)
+    );
+  }
+
+  /**
+   * Notes that a slot of its key is kept for the run, which waits for a machine: no run behind it takes that
+   * slot. Returns whether the run has a key.
+   */
+  claim(run: RunRow): boolean {
+    const key = concurrencyName(run);
+    if (key === undefined) return false;
+    add(this.#used.keys, key, 1);
+    const coming = this.#coming.get(key) ?? [];
+    if (coming.length < MAX_HOLDERS_NAMED) this.#coming.set(key, [...coming, run.run]);
+    return true;
   }
 
   /** Whether as many runs of its array are placed as the run allows (pool.md#arrays). */
@@ -132,15 +175,16 @@ export class Limits {
    * Notes that the run is placed, or counts, on the machine, which belongs to the run's project from then on.
    */
   take(machine: Ground, run: RunRow): void {
-    const { project, budget, resources, array } = run;
+    const { project, budget, resources, array, concurrency } = run;
     const isNew = this.#isApart && machine.project === null;
     if (isNew) machine.project = project;
     // Nothing was counted before: no run before this one has a limit. A run that comes later may have the
     // limit of the array, although this one has not.
-    const usage = array === undefined ? this.#usage : this.#used;
+    const usage = array === undefined && concurrency === undefined ? this.#usage : this.#used;
     if (usage === undefined) return;
     add(usage.runs, project, 1);
     if (array !== undefined) add(usage.arrays, arrayKey(project, array), 1);
+    this.claim(run);
     const rate = rateOn(resources, machine);
     if (budget !== null) add(usage.spent, budget.payer, rate ?? 0);
     if (!this.#isApart) addCost(usage, project, rate);
@@ -150,7 +194,10 @@ export class Limits {
   }
 
   get #used(): Usage {
-    this.#usage ??= this.#count();
+    if (this.#usage === undefined) {
+      this.#usage = this.#count();
+      this.#holders = new Map(this.#usage.keys);
+    }
     return this.#usage;
   }
 
@@ -213,6 +260,11 @@ function addCost(usage: Usage, project: string, price: number | null): void {
 
 function add(counts: Map<string, number>, name: string, value: number): void {
   counts.set(name, countOf(counts, name) + value);
+}
+
+/** How many runs with its key may hold a slot together, as this run says. */
+function limitOf({ concurrency }: RunRow): number {
+  return concurrency?.limit ?? Number.POSITIVE_INFINITY;
 }
 
 /** The key of an array: two projects may use the same id. */

@@ -7,6 +7,7 @@ import type { RunRow, WorkerRow } from "../record.ts";
 import type { Refusals } from "./alike.ts";
 import type { Held, Limits } from "./limits.ts";
 import type { Packing } from "./packing.ts";
+import type { Reasons } from "./reasons.ts";
 
 /** A kind of machine that can be requested: a type, in a zone. */
 export interface Offer {
@@ -58,8 +59,10 @@ export type WaitCode =
   | "project_not_served"
   | "project_quota"
   | "max_parallel"
+  | "concurrency_key"
   | "replacing"
   | "replaced"
+  | "array_failed"
   | "budget";
 
 /**
@@ -80,12 +83,13 @@ export interface Wait extends Omit<Blocked, "code"> {
 export type Verdict = { worker: string } | { wait: Wait; create?: Offer };
 
 export interface Plan {
+  /** The runs that it decides on, in their order (pool.md#round-robin). */
+  queue: readonly RunRow[];
   places: { run: RunRow; worker: string }[];
   /** The machines to create. */
   creates: Offer[];
-  /** Each run that waits, and why. */
-  waiting: [run: string, wait: Wait][];
-  /** The same by run, for readers: to decide, a pool needs none of it. */
+  reasons: Reasons<Wait>;
+  /** Why each run waits, for readers. */
   readonly waits: Map<string, Wait>;
   /**
    * The first run that found no room, and the worker reserved for it (null: no existing worker is reserved).
@@ -109,6 +113,8 @@ export interface Pass {
   limits: Limits;
   /** The run whose end a run awaits before it may take its place. */
   toOutlive: (run: RunRow) => RunRow | undefined;
+  /** Why a run is to end with its array. Undefined: it may go on. */
+  endsWithArray: (run: RunRow) => string | undefined;
   gate: Gate;
   offers: Offer[];
   /** The types whose machines have less than advertised, with their advertised resources. */
@@ -128,9 +134,14 @@ export interface Pass {
   awaited: Set<string>;
   /** Whether the plan creates a machine. */
   asked: boolean;
+  /** Whether concurrency keys take turns in the queue (pool.md#round-robin). */
+  takesTurns: boolean;
   /** How often the walk has placed a run, or reserved or requested anything. */
   step: number;
-  /** Runs submitted until then have waited so long that dearer machines may be requested for them. */
+  /**
+   * Runs submitted until then have waited so long that dearer machines may be requested for them. Infinite:
+   * there are none, so the age of a run does not count.
+   */
   impatientUntil: Instant;
   /** Why runs were refused, by whether they have waited so long. */
   refusals: { patient: Refusals<Wait>; impatient: Refusals<Wait> };

@@ -1,12 +1,15 @@
 // Which run is placed where, and which machines are created?
 import type { Resources } from "../../../schema/common.ts";
-import type { PoolConfig } from "../../../schema/pool.ts";
 import { servesProject } from "../../../shared/access/project.ts";
 import { PROTOCOL } from "../../../shared/compat.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { accommodates, NO_RESOURCES, remaining, withGpus } from "../../resources.ts";
-import { isOpenTo, isOutOfUse } from "../projects.ts";
+import { endsWithArray } from "../arrays/array-ends.ts";
+import { claimedFor } from "../concurrency/claims.ts";
+import { inTurns } from "../concurrency/round-robin.ts";
+import { takesTurns } from "../concurrency/slots.ts";
+import { isOutOfUse } from "../projects.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
 import { priceOfRow } from "../read/money.ts";
 import { capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
@@ -19,11 +22,14 @@ import { canHold, eligibleOffers, mayUseGpus, offersOf, type TwinRule, undersize
 import { type Held, Limits, nearer, usageOf } from "./limits.ts";
 import { byAge, type EngineState, type Machine, Packing } from "./packing.ts";
 import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait, WaitCode } from "./pass.ts";
+import { Reasons } from "./reasons.ts";
 import { groundOf, makeOwnRoom, makeRoom, noteReserved, reserve, reserveLeastUsed } from "./room.ts";
 import { engineOf, showsEngine } from "./seen/engineless.ts";
 import { knownGpus, knownMemory } from "./seen/learned.ts";
 import { isLikeNew } from "./seen/like-new.ts";
+import { fitsSelfHosted } from "./seen/self-hosted.ts";
 import { leavesUntil } from "./times.ts";
+import { isTwin } from "./types.ts";
 
 /**
  * Decides which runs are placed where, and which machines are created. A pure function of the rows.
@@ -36,8 +42,9 @@ import { leavesUntil } from "./times.ts";
  * decisions/pool.md#d20).
  */
 export function plan(state: Configured, now: Instant): Plan {
-  const result = emptyPlan(openPass(state, now));
-  walk(result, state.memo.index.queue);
+  const result = emptyPlan(openPass(state, now), inTurns(state));
+  const ageCounts = Number.isFinite(result.pass.impatientUntil);
+  walk(result, ageCounts ? undefined : state.memo.index.kinds.count);
   keepMinimum(now, result);
   return result;
 }
@@ -47,14 +54,20 @@ export function plan(state: Configured, now: Instant): Plan {
  * Undefined: a full walk might differ.
  *
  * The runs behind the last run with reserved room were refused when at least as much room was free as now. So
- * a full walk would refuse these runs again, whatever room the new run takes.
+ * a full walk would refuse these runs again, whatever room the new run takes. Where keys take turns, a new
+ * run may come anywhere. A run that its concurrency key shuts out takes nothing, wherever it comes.
  */
 export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
-  if (pass.asked || (pass.lastReserved !== null && byQueueOrder(pass.lastReserved, run) > 0))
-    return undefined;
-  const result = emptyPlan(pass);
-  walk(result, [run]);
+  if (!pass.limits.isShutOut(run) && mayChange(pass, run)) return undefined;
+  const result = emptyPlan(pass, [run]);
+  walk(result);
   return result;
+}
+
+/** Whether the run may get what a later run has, or may be anywhere in the queue. */
+function mayChange(pass: Pass, run: RunRow): boolean {
+  const isBehind = pass.lastReserved === null || byQueueOrder(pass.lastReserved, run) < 0;
+  return pass.asked || !isBehind || pass.takesTurns || takesTurns(run);
 }
 
 function openPass(state: ReadonlyConfigured, now: Instant): Pass {
@@ -63,6 +76,7 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
   const offers = offersOf(state.record);
   const tried = new Map<string, MayLeave>();
   const limits = new Limits(state.record.config, () => usageOf(state));
+  const hasTwins = offers.some(({ name }) => isTwin(name));
   return {
     config,
     workers: state.workers,
@@ -74,6 +88,7 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
     },
     limits,
     toOutlive: (run) => runToOutlive(state, run),
+    endsWithArray: (run) => endsWithArray(state.memo.index.arrays, run),
     gate: openGate(state, now),
     offers,
     undersized: undersizedTypes(state.record),
@@ -86,8 +101,9 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
     lastReserved: null,
     awaited: new Set(),
     asked: false,
+    takesTurns: state.memo.index.turning > 0,
     step: 0,
-    impatientUntil: now - durationMs(config.spotPatience),
+    impatientUntil: hasTwins ? now - durationMs(config.spotPatience) : Number.NEGATIVE_INFINITY,
     refusals: { patient: new Refusals(), impatient: new Refusals() },
   };
 }
@@ -124,32 +140,40 @@ export function haveGpus(workers: readonly WorkerRow[]): boolean {
   return workers.some(({ resources, type }) => (resources ?? type).gpus > 0);
 }
 
-function emptyPlan(pass: Pass): Plan {
-  const waiting: Plan["waiting"] = [];
-  let waits: Plan["waits"] | undefined;
+function emptyPlan(pass: Pass, queue: readonly RunRow[]): Plan {
+  const reasons = new Reasons<Wait>();
   return {
+    queue,
     places: [],
     creates: [],
-    waiting,
+    reasons,
     get waits() {
-      waits ??= new Map(waiting);
-      return waits;
+      return reasons.byRun;
     },
     reserved: pass.reserved,
     pass,
   };
 }
 
-/** Adds what is decided on these runs, in this order. */
-function walk(result: Plan, queue: Iterable<RunRow>): void {
-  const { pass } = result;
-  for (const run of queue) {
+/**
+ * Adds what is decided on the runs, one after the other, until all `kinds` of runs in the queue are refused
+ * as things stand: a plan looks at no more of a long queue than it must (pool.md#alike). Undefined: the whole
+ * queue is walked.
+ */
+function walk(result: Plan, kinds?: number): void {
+  const { pass, queue, reasons } = result;
+  for (const [place, run] of queue.entries()) {
+    const refused = pass.refusals.patient.at(pass.step);
+    if (refused !== undefined && refused.size === kinds) {
+      reasons.noteRest(queue.slice(place), refused);
+      break;
+    }
     const verdict = verdictOn(pass, run);
     if ("worker" in verdict) {
       result.places.push({ run, worker: verdict.worker });
       continue;
     }
-    result.waiting.push([run.run, verdict.wait]);
+    reasons.note(run, verdict.wait);
     if (verdict.create !== undefined) result.creates.push(verdict.create);
   }
   result.reserved = pass.reserved;
@@ -171,12 +195,14 @@ function verdictOn(pass: Pass, run: RunRow): Verdict {
 function placeOrWait(pass: Pass, run: RunRow): Verdict {
   if (!servesProject(pass.config, run.project)) return { wait: { code: "project_not_served" } };
   if (run.replacedBy !== undefined) return { wait: { code: "replaced", run: run.replacedBy.run } };
+  const failed = pass.endsWithArray(run);
+  if (failed !== undefined) return { wait: { code: "array_failed", reason: failed } };
   const before = pass.toOutlive(run);
   if (before !== undefined) return { wait: { code: "replacing", run: before.run } };
   const held = pass.limits.heldBack(run);
   if (held !== null) return { wait: heldWait(held) };
   const found = pass.packing.bestFitting(run);
-  if (found === undefined) return requestMachine(pass, run);
+  if (found === undefined) return claimedFor(pass, run, requestMachine(pass, run));
   pass.packing.occupy(found, run);
   pass.step += 1;
   if (found.ready && found.worker !== null) return { worker: found.worker };
@@ -187,9 +213,10 @@ function placeOrWait(pass: Pass, run: RunRow): Verdict {
   return { wait: { code: "machine_booting", worker: found.worker } };
 }
 
-/** Why a run waits that a quota, a budget or the limit of its array holds back. */
+/** Why a run waits that a quota, a budget, or the limit of its array or of its key holds back. */
 function heldWait(held: Held): Wait {
   if (held.limit === "maxParallel") return { code: "max_parallel", held };
+  if (held.limit === "concurrency") return { code: "concurrency_key", held };
   return { code: held.limit === "budget" ? "budget" : "project_quota", held };
 }
 
@@ -367,28 +394,4 @@ export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: I
     if (row.phase !== "shutdown" && row.idleBehavior === "run" && now >= row.stopUntil) kept += 1;
   }
   return kept;
-}
-
-/**
- * Whether a self-hosted machine that is open to the run's project could hold the run when empty. Then no
- * instance type needs to hold the run. GPUs that cannot be used now may come back (devices.md#capacity).
- */
-export function fitsSelfHosted(
-  { workers }: Pick<ReadonlyConfigured, "workers">,
-  config: PoolConfig,
-  { project, resources, asks }: Pick<RunRow, "project" | "resources" | "asks">,
-): boolean {
-  return workers.derive(selfHostedRooms).some(({ row, gpus, room }) => {
-    const isSuited = suits(asks, { type: row.type, zone: null, isProvided: false, gpus });
-    return isSuited && accommodates(room, resources) && isOpenTo(config, project, row);
-  });
-}
-
-function selfHostedRooms(workers: readonly WorkerRow[]) {
-  const own = workers.filter((row) => row.kind === "self-hosted");
-  return own.map((row) => {
-    const gpus = row.gpus?.listed ?? row.gpus;
-    const has = capacityOfRow(row);
-    return { row, gpus, room: remaining({ ...has, gpus: gpus?.count ?? has.gpus }, []) };
-  });
 }

@@ -5,7 +5,7 @@ import { type Counts, callCounts, growthOf, timeCounts } from "../../histogram.t
 import type { ReadonlyRows } from "../../rows.ts";
 import { HOOKS } from "../../run/mishaps.ts";
 import { FAILED_EXITS } from "../past/hour-record.ts";
-import { spentSince } from "../read/money.ts";
+import { isRefused, spentSince } from "../read/money.ts";
 import { type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 
 /**
@@ -85,9 +85,13 @@ export class Counting {
       this.#owed = true;
     }
     if (after.kind === "self-hosted") return after;
-    return after.phase === "gone" && before.phase !== "gone"
-      ? { ...after, spentUntil: paidUntil(after, now) }
-      : after;
+    if (after.phase !== "gone" || before.phase === "gone") return after;
+    const { uncounted: _, ...gone } = after;
+    return {
+      ...gone,
+      spentUntil: paidUntil(after, now),
+      ...(costsNothing(after) ? { uncounted: true } : {}),
+    };
   }
 
   /**
@@ -169,6 +173,11 @@ type Count = [name: string, value: number];
 /** The counts of one duration (pool.md#histograms). */
 function timesOf(histogram: "ready" | "shutdown", ms: Millis): Count[] {
   return Object.entries(timeCounts(histogram, ms));
+}
+
+/** Whether nothing is counted of a machine that is gone now: there was none, as far as is known. */
+function costsNothing(row: WorkerRow): boolean {
+  return isRefused(row) || !mayHaveBeen(row);
 }
 
 /**

@@ -11,7 +11,7 @@ export function isBeyondReach({ adds, most }: Held): boolean {
  * Why a limit holds the run back: the limit, what uses it, and what the run would add (projects.md#quotas,
  * pool.md#arrays).
  */
-export function heldText(held: Held | undefined, { project, array }: RunRow): string {
+export function heldText(held: Held | undefined, { project, array, concurrency }: RunRow): string {
   if (held === undefined) return "a limit of its project or its token holds it back";
   const { limit, most, used, adds } = held;
   const whose = `its project, "${project}",`;
@@ -32,6 +32,11 @@ export function heldText(held: Held | undefined, { project, array }: RunRow): st
       return (
         `${used} of ${most} runs of its array, "${array?.id}", that may run at once are placed, ` +
         "or about to be (`maxParallel`)"
+      );
+    case "concurrency":
+      return (
+        `${used} of ${most} runs with its concurrency key, "${concurrency?.key}", that may run at once are ` +
+        "placed, or about to be"
       );
     case "budget":
       return budgetText(held);

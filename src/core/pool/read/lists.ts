@@ -36,10 +36,9 @@ export function queuePage(
   { after, limit, project }: QueueStretch,
   now: Instant,
 ): QueuePage {
-  const { queue } = state.memo.index;
-  const found = after === undefined ? 0 : queue.findIndex((row) => byQueueOrder(row, after) > 0);
-  const from = found < 0 ? queue.length : found;
   const planned = plan(state, now);
+  const { queue } = planned;
+  const from = after === undefined ? 0 : behind(queue, after);
   const places = queue.flatMap((row, at) =>
     at >= from && (project === undefined || row.project === project) ? [{ row, at }] : [],
   );
@@ -58,6 +57,14 @@ export function queuePage(
     };
   });
   return { items, queued: queue.length, isLast: places.length <= limit };
+}
+
+/** Where a page goes on. Where keys take turns, the run at `after` may be anywhere (pool.md#round-robin). */
+function behind(queue: readonly RunRow[], after: QueuePlace): number {
+  const own = queue.findIndex(({ run }) => run === after.run);
+  if (own >= 0) return own + 1;
+  const found = queue.findIndex((row) => byQueueOrder(row, after) > 0);
+  return found < 0 ? queue.length : found;
 }
 
 /**

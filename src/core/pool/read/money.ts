@@ -27,13 +27,14 @@ export function priceOfRow({
 export function spentSince(row: WorkerRow, until: Instant): number {
   if (isRefused(row)) return 0;
   const from = row.paid?.from ?? row.askedAt;
-  const since = Math.max(row.listedPrice?.since ?? from, row.spentUntil ?? 0);
+  const counted = row.uncounted === true ? 0 : (row.spentUntil ?? 0);
+  const since = Math.max(row.listedPrice?.since ?? from, counted);
   return ((priceOfRow(row) ?? 0) * Math.max(0, until - since)) / 3_600_000;
 }
 
 /** Whether the provider said that it did not make the machine, and no listing shows it. */
-function isRefused({ instance, failure, unmade }: WorkerRow): boolean {
-  if (instance !== null || failure === null) return false;
+export function isRefused({ instance, failure, unmade }: WorkerRow): boolean {
+  if (instance !== null || failure === null || failure.inDoubt === true) return false;
   return unmade || REFUSALS.includes(failure.class);
 }
 

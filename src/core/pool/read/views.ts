@@ -14,6 +14,8 @@ import { ownValue } from "../../own-value.ts";
 import { machineMade } from "../../refusal.ts";
 import { accommodates, reservedBy } from "../../resources.ts";
 import { shownState } from "../../worker/read/activity.ts";
+import { whyAwaitsArrays } from "../arrays/why-awaiting.ts";
+import { keyWait } from "../concurrency/why.ts";
 import { mayUseGpus, offersOf, undersizedTypes } from "../plan/eligible.ts";
 import type { Plan } from "../plan/pass.ts";
 import { haveGpus, plan } from "../plan/plan.ts";
@@ -136,39 +138,36 @@ function shownProvider(provider: ProviderConfig): PoolView["config"]["provider"]
 }
 
 /**
- * Why a run waits for a placement, and what the pool does next (invariant 5). Null: the run does not wait.
+ * Why a run waits for a placement or for arrays, and what the pool does next (invariant 5). Null: it waits
+ * for neither.
  */
 export function explainRun(state: Configured, run: string, now: Instant): Why | null {
-  const position = state.memo.index.queue.findIndex((one) => one.run === run);
-  return position < 0 ? null : whyAt(state, position, plan(state, now), now);
+  if (!state.memo.index.queue.some((one) => one.run === run)) return whyAwaitsArrays(state, run);
+  const planned = plan(state, now);
+  const at = planned.queue.findIndex((one) => one.run === run);
+  return whyAt(state, at, planned, now);
 }
 
-/** Why the run at position `at` of the queue waits, according to a plan. */
-export function whyAt(
-  state: ReadonlyConfigured,
-  at: number,
-  { waits: all, reserved }: Plan,
-  now: Instant,
-): Why {
-  const { queue } = state.memo.index;
+/** Why the run at position `at` of the queue, as a plan walks along it, waits according to that plan. */
+export function whyAt(state: ReadonlyConfigured, at: number, planned: Plan, now: Instant): Why {
+  const { waits: all, queue } = planned;
   const row = queue[at];
   if (row === undefined) throw new Error(`nothing is at place ${at} of the queue`);
   const position = at + 1;
   const wait = waitForMachine(state, all.get(row.run) ?? { code: "machine_booting" }, now);
   const { code } = wait;
   const counts = code === "machine_booting" || code === "machine_asked" || code === "create_deferred";
-  const texts = counts
-    ? []
-    : [gpusText(state, row), keptText(state, row, reserved), keptRunsText(state, row)];
+  const texts = counts ? [] : [gpusText(state, row), keptText(state, row, planned), keptRunsText(state, row)];
   const more = texts.join("");
-  const waits = waitText(state, wait, row);
+  const byKey = keyWait(state, row, planned);
+  const waits = byKey?.text ?? waitText(state, wait, row);
   const text = more === "" ? waits : `${clause(waits)}${more}`;
-  const reason = { code, text, position, queued: queue.length };
+  const reason = { code, text, position, queued: queue.length, ...byKey?.fields };
   return {
     state: "pending",
     reason,
     next: nextOf(state.record, wait),
-    chain: [...workersInChain(state, wait.worker), ...runsInChain(state, row, wait)],
+    chain: [...workersInChain(state, wait.worker), ...runsInChain(state, row, wait), ...(byKey?.chain ?? [])],
   };
 }
 
@@ -193,8 +192,10 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   project_not_served: ["place", "place it once the pool serves its project again", "operator"],
   project_quota: ["place", "place it as soon as its project uses less of the quota", "command"],
   max_parallel: ["place", "place it as soon as another run of its array has ended", "command"],
+  concurrency_key: ["place", "place it as soon as a run with its key has ended", "command"],
   replacing: ["place", "place it as soon as that run has ended", "command"],
   replaced: ["end", "end it", "command"],
+  array_failed: ["end", "end it", "command"],
   budget: ["place", "place it as soon as runs of the same payer cost less", "command"],
 };
 
@@ -267,8 +268,11 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, run: RunRow): st
       return `it replaces run ${wait.run}, and starts only when that run has ended`;
     case "replaced":
       return `run ${wait.run} replaces it, and so it is being ended`;
+    case "array_failed":
+      return `${wait.reason}; so it is being ended`;
     case "project_quota":
     case "max_parallel":
+    case "concurrency_key":
     case "budget":
       return heldText(wait.held, run);
   }
@@ -298,13 +302,9 @@ function fewerGpusText(record: PoolRecord, need: Resources): string {
 }
 
 /** Says that a machine is reserved for this run, or for an earlier run (decisions/pool.md#d20). */
-function keptText(
-  { record, workers, memo }: ReadonlyConfigured,
-  { run, project }: RunRow,
-  reserved: Plan["reserved"],
-): string {
+function keptText(state: ReadonlyConfigured, { run, project }: RunRow, { queue, reserved }: Plan): string {
   if (reserved === null) return "";
-  const { queue } = memo.index;
+  const { record, workers } = state;
   const { worker, evict } = reserved;
   const isOwn = reserved.run === run;
   if (worker === null) return isOwn ? "; a machine that is ending makes room for this run" : "";

@@ -13,8 +13,13 @@ import type { Configured, PoolState, ReadonlyConfigured } from "../state.ts";
 export const FORGET_BATCH = 32;
 /** The shortest time between two searches for ended runs whose retention is over. */
 export const FORGET_LOOK_MS = 60_000;
+/** The time between two searches while rows must stay whose retention is over. */
+const FORGET_NEEDED_MS = 3_600_000;
 /** The time between two searches while more expired runs are left than fit into one batch. */
 export const FORGET_NEXT_MS = 1_000;
+
+/** How long a parked run is kept at least, whatever the retention of its pool. */
+export const PARKED_KEPT_MS: Millis = 30 * 24 * 3_600_000;
 
 /** How long logs are kept after the end of their run; undefined: as long as the run itself. */
 export function keepLogsMs({ retention }: Pick<PoolConfig, "retention">): Millis | undefined {
@@ -25,10 +30,13 @@ export function keepLogsMs({ retention }: Pick<PoolConfig, "retention">): Millis
 
 /**
  * When an ended run is to be forgotten. Its retention begins when the pool learns of its end, since nobody
- * could read about the end before.
+ * could read about the end before. A parked run waits for somebody, so it is kept for 30 days in any case
+ * (retry.md#parked).
  */
 export function expiresAt(row: RunRow, config: PoolConfig): Instant {
-  return Math.max(row.finishedAt ?? 0, row.heardAt) + durationMs(config.retention.runs);
+  const usual = Math.max(row.finishedAt ?? 0, row.heardAt) + durationMs(config.retention.runs);
+  const { parked = null } = row;
+  return parked === null ? usual : Math.max(usual, parked.since + PARKED_KEPT_MS);
 }
 
 /** Whether a run can be forgotten: it has ended and uses no capacity (rule R3). */
@@ -38,25 +46,32 @@ export function isOver(row: RunRow): boolean {
 
 /**
  * Looks for ended runs whose retention is over, if the next search is due. Runs are examined in order of
- * submission. The result is kept only in memory: a restart searches again.
+ * submission. The result is kept only in memory: a restart searches again. Runs of an array on which
+ * something depends stay (pool.md#array-ends).
  */
 export function lookForExpired(state: Configured, now: Instant): Configured {
   const { lookAt = 0 } = state.memo;
   if (now < lookAt) return state;
-  const rows = [...state.runs.ended(FORGET_BATCH)];
+  // Parked runs that are to be kept are passed over, so that they do not hide the others.
+  const except = { field: "parked.since", above: now - PARKED_KEPT_MS };
   const { config } = state.record;
+  const { arrays } = state.memo.index;
+  const found = [...state.runs.ended(FORGET_BATCH + arrays.neededEnds, except)];
+  const rows = found.filter(([, row]) => !arrays.needs(row)).slice(0, FORGET_BATCH);
   const expired = new Map(rows.filter(([, row]) => expiresAt(row, config) <= now));
   const full = expired.size === FORGET_BATCH;
-  const earliest = Math.min(...rows.map(([, row]) => expiresAt(row, config)));
+  const needed = found.length > rows.length ? now + FORGET_NEEDED_MS : Number.POSITIVE_INFINITY;
+  const earliest = Math.min(needed, ...rows.map(([, row]) => expiresAt(row, config)));
   // If there are no ended runs, the next event searches again.
-  const none = rows.length === 0 ? undefined : Math.max(now + FORGET_LOOK_MS, earliest);
+  const none = found.length === 0 ? undefined : Math.max(now + FORGET_LOOK_MS, earliest);
   return { ...state, memo: { ...state.memo, expired, lookAt: full ? now + FORGET_NEXT_MS : none } };
 }
 
 /** The runs whose allocations must forget them: their retention is over, or a user deletes them. */
 export function dueForgets(state: ReadonlyConfigured): { key: string; body: RunRef }[] {
   const rows = new Map([...state.memo.index.unwanted].filter(([, row]) => isOver(row)));
-  for (const [key, row] of state.memo.expired) rows.set(key, row);
+  const { arrays } = state.memo.index;
+  for (const [key, row] of state.memo.expired) if (!arrays.needs(row)) rows.set(key, row);
   return [...rows].map(([key, { run, submittedAt }]) => ({ key, body: { run, submittedAt } }));
 }
 
@@ -81,10 +96,11 @@ export function foldUnwanted(
   return state;
 }
 
-/** Removes the row of a run that its allocation has forgotten. */
+/** Removes the row of a run that its allocation has forgotten, or never had. */
 export function dropRow({ runs, memo }: PoolState, key: string, row: RunRow, now: Instant): void {
   memo.counting.forget(row);
   memo.storedBytes.forgets(row);
+  memo.index.arrays.forget(key, row);
   runs.delete(key);
   memo.expired.delete(key);
   memo.changes.deleted(row.run, now);

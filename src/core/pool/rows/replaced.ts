@@ -1,6 +1,7 @@
 // Which run replaces which, and which runs must end for that (pool.md#replacing)?
 import type { Instant } from "../../../shared/machine.ts";
 import type { EndRun } from "../../messages.ts";
+import { areSiblings } from "../concurrency/slots.ts";
 import { type RunRow, runKey } from "../record.ts";
 import type { PoolState, ReadonlyConfigured } from "../state.ts";
 
@@ -9,18 +10,27 @@ import type { PoolState, ReadonlyConfigured } from "../state.ts";
  * are stored together with the new run's row, so no later loss of a message changes what is replaced.
  */
 export function markReplaced(state: PoolState, row: RunRow, now: Instant): void {
-  const { run, by, array } = row;
-  for (const other of [...state.memo.index.withKeyOf(row)]) {
-    const isSibling = array !== undefined && other.array?.id === array.id;
-    if (other.run === run || isSibling || other.replacedBy !== undefined) continue;
+  const { run, by } = row;
+  const others = [...state.memo.index.replacing.of(row)];
+  if (isLateCopy(row, others)) return;
+  for (const other of others) {
+    if (other.run === run || areSiblings(row, other) || other.replacedBy !== undefined) continue;
     state.runs.set(runKey(other.submittedAt, other.run), { ...other, replacedBy: { run, by } }, now);
   }
+}
+
+/**
+ * Whether a row is of an earlier submission of its run than another row: its message came late, after the run
+ * was refused and submitted again. It is to end nobody (messages.md#late-refused).
+ */
+export function isLateCopy({ run, submittedAt }: RunRow, others: readonly RunRow[]): boolean {
+  return others.some((other) => other.run === run && other.submittedAt > submittedAt);
 }
 
 /** The run whose end a run awaits before it may take its place. Undefined: there is none. */
 export function runToOutlive({ memo }: Pick<ReadonlyConfigured, "memo">, row: RunRow): RunRow | undefined {
   if (row.replace === undefined) return undefined;
-  for (const other of memo.index.withKeyOf(row)) if (other.replacedBy !== undefined) return other;
+  for (const other of memo.index.replacing.of(row)) if (other.replacedBy !== undefined) return other;
   return undefined;
 }
 

@@ -1,6 +1,10 @@
 // Which runs wait, where is each run placed, and which allocations does a pool owe a message?
 import { isTerminal } from "../../../shared/run-state.ts";
 import type { Rows } from "../../rows.ts";
+import { ArrayIndex, type ReadonlyArrays } from "../arrays/array-index.ts";
+import { RowsByKey } from "../concurrency/rows-by-key.ts";
+import { concurrencyName, takesTurns } from "../concurrency/slots.ts";
+import { Kinds } from "../plan/alike.ts";
 import { isKept, isLeft, isLiveRun, isOpen, type RunRow, replaceKey, runKey } from "../record.ts";
 import { LastHeard, type ReadonlyLastHeard } from "./last-heard.ts";
 import { QueueRate } from "./queue-rate.ts";
@@ -32,7 +36,12 @@ export interface ReadonlyIndex {
   readonly unwanted: ReadonlyMap<string, RunRow>;
   readonly replaced: ReadonlyMap<string, RunRow>;
   readonly deferred: ReadonlyMap<string, RunRow>;
-  withKeyOf(row: RunRow): Iterable<RunRow>;
+  readonly replacing: Pick<RowsByKey, "of">;
+  readonly sharing: Pick<RowsByKey, "of">;
+  readonly kinds: Pick<Kinds, "count">;
+  readonly turning: number;
+  readonly latestTurn: number;
+  readonly arrays: ReadonlyArrays;
   readonly lastHeard: ReadonlyLastHeard;
   readonly queueRate: Pick<QueueRate, "retryAfterMs">;
 }
@@ -56,11 +65,21 @@ export class RunIndex implements ReadonlyIndex {
   /** Runs that another run replaces, and whose allocations do not know yet that they must end. */
   readonly replaced = new Map<string, RunRow>();
   readonly lastHeard = new LastHeard();
+  /** The arrays on whose ends something depends. */
+  readonly arrays: ArrayIndex;
   /** How fast runs leave the queue. */
   readonly queueRate = new QueueRate();
   /** The runs of which something may be left, by the key under which they replace each other. */
-  readonly #byKey = new Map<string, Map<string, RunRow>>();
-  /** By run: the epoch that its allocation knows. */
+  readonly replacing = new RowsByKey(replaceKey);
+  /** The same, by the concurrency key whose slots they share. */
+  readonly sharing = new RowsByKey(concurrencyName);
+  /** How many kinds of runs are in the queue. */
+  readonly kinds: Kinds;
+  /** How many runs in the queue have keys that take turns. */
+  turning = 0;
+  /** No run that is left has a higher turn (pool.md#round-robin). */
+  latestTurn = 0;
+  /** By key: the epoch that its allocation knows. Two submissions of one run may have rows. */
   readonly #acknowledged = new Map<string, number>();
   /**
    * Since the latest plan: the runs that have arrived, and whether anything other than an arrival has changed
@@ -70,12 +89,16 @@ export class RunIndex implements ReadonlyIndex {
   #otherwise = true;
 
   constructor(rows: Rows<RunRow>) {
+    this.arrays = new ArrayIndex(rows);
     const live = [...rows.live()].sort((a, b) => a.heardAt - b.heardAt);
     for (const row of live) {
-      if (isOpen(row) && row.epoch === row.opened) this.#acknowledged.set(row.run, row.opened);
-      this.#follow(runKey(row.submittedAt, row.run), undefined, row);
+      const key = runKey(row.submittedAt, row.run);
+      if (isOpen(row) && row.epoch === row.opened) this.#acknowledged.set(key, row.opened);
+      this.#follow(key, undefined, row);
     }
     this.queue.push(...live.filter(isQueued).sort(byQueueOrder));
+    this.kinds = new Kinds(this.queue);
+    this.turning = this.queue.filter(takesTurns).length;
     rows.watch((key, before, after) => {
       this.#requeue(before, after);
       this.#follow(key, before, after);
@@ -84,18 +107,14 @@ export class RunIndex implements ReadonlyIndex {
 
   /** Notes that the allocation knows the open epoch of its run, so no message is owed. */
   acknowledge(row: RunRow): void {
-    this.#acknowledged.set(row.run, row.opened);
-    this.unacknowledged.delete(runKey(row.submittedAt, row.run));
+    const key = runKey(row.submittedAt, row.run);
+    this.#acknowledged.set(key, row.opened);
+    this.unacknowledged.delete(key);
   }
 
   /** Notes that the allocation knows of no open epoch. */
-  unacknowledge({ run }: RunRow): void {
-    this.#acknowledged.delete(run);
-  }
-
-  /** The runs of which something may be left, and that replace each other with this run: itself, too. */
-  withKeyOf(row: RunRow): Iterable<RunRow> {
-    return this.#byKey.get(replaceKey(row) ?? "")?.values() ?? [];
+  unacknowledge({ submittedAt, run }: RunRow): void {
+    this.#acknowledged.delete(runKey(submittedAt, run));
   }
 
   /**
@@ -113,11 +132,20 @@ export class RunIndex implements ReadonlyIndex {
   }
 
   #requeue(before: RunRow | undefined, after: RunRow | undefined): void {
-    if (isQueued(before)) this.queue.splice(this.#position(before), 1);
-    if (isQueued(after)) this.queue.splice(this.#position(after), 0, after);
+    if (isQueued(before)) {
+      this.queue.splice(this.#position(before), 1);
+      this.kinds.remove(before);
+      if (takesTurns(before)) this.turning -= 1;
+    }
+    if (isQueued(after)) {
+      this.queue.splice(this.#position(after), 0, after);
+      this.kinds.add(after);
+      if (takesTurns(after)) this.turning += 1;
+    }
     const from = workerOf(before);
-    // Its array has room for another run.
-    if (after?.array !== undefined && isKept(after)) this.#otherwise = true;
+    // Its array, or its key, has room for another run.
+    const isShared = after?.array !== undefined || after?.concurrency !== undefined;
+    if (isShared && isKept(after)) this.#otherwise = true;
     if (isQueued(after) && !isQueued(before) && from === null) this.#arrivals.push(after);
     else if (isQueued(before) || isQueued(after) || from !== workerOf(after)) this.#otherwise = true;
   }
@@ -136,35 +164,24 @@ export class RunIndex implements ReadonlyIndex {
   }
 
   #follow(key: string, before: RunRow | undefined, after: RunRow | undefined): void {
+    this.arrays.follow(key, before, after);
     const worker = workerOf(after);
     const left = workerOf(before);
     if (left !== null && left !== worker) this.#leave(left, key);
     if (after !== undefined && worker !== null) this.#enter(worker, key, after);
-    setIf(
-      this.unacknowledged,
-      key,
-      after,
-      worker !== null && this.#acknowledged.get(after?.run ?? "") !== after?.opened,
-    );
+    if (after === undefined) this.#acknowledged.delete(key);
+    const isKnown = this.#acknowledged.get(key) === after?.opened;
+    setIf(this.unacknowledged, key, after, worker !== null && !isKnown);
     setIf(this.unwanted, key, after, after?.forget === true);
     setIf(this.deferred, key, after, after?.deferred === true && !isTerminal(after.state));
     const { replacedBy } = after ?? {};
     const mustEnd = replacedBy !== undefined && replacedBy.confirmed !== true;
     setIf(this.replaced, key, after, mustEnd && after !== undefined && isLeft(after));
-    this.#group(key, after ?? before, after !== undefined && isLeft(after));
+    if (this.replacing.follow(key, before, after)) this.#otherwise = true; // another run may take its place
+    this.sharing.follow(key, before, after);
+    this.latestTurn = Math.max(this.latestTurn, after?.turn ?? 0);
     if (after === undefined || !isLiveRun(after)) this.lastHeard.delete(key);
     else this.lastHeard.note(key, after.heardAt);
-  }
-
-  /** Notes whether anything of a run with a key may be left. */
-  #group(key: string, row: RunRow | undefined, isKept: boolean): void {
-    const name = row === undefined ? undefined : replaceKey(row);
-    if (name === undefined || row === undefined) return;
-    const group = this.#byKey.get(name) ?? new Map<string, RunRow>();
-    if (isKept) group.set(key, row);
-    else if (group.delete(key)) this.#otherwise = true; // another run may take its place
-    if (group.size > 0) this.#byKey.set(name, group);
-    else this.#byKey.delete(name);
   }
 
   #enter(worker: string, key: string, row: RunRow): void {

@@ -1,5 +1,4 @@
 // What does a pool do with the news of a run, and what does it answer?
-import type { Resources } from "../../../schema/common.ts";
 import { projectsServed, servesProject } from "../../../shared/access/project.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
@@ -11,9 +10,9 @@ import { submissionOf } from "../../audit/submissions.ts";
 import type { Answered } from "../../inbox.ts";
 import type { EndRun, PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
-import { eligibleOffers } from "../plan/eligible.ts";
-import { fitsSelfHosted } from "../plan/plan.ts";
-import { typesOf } from "../plan/types.ts";
+import { refusalByKey } from "../concurrency/refusals.ts";
+import { turnField } from "../concurrency/round-robin.ts";
+import { markSuperseded } from "../concurrency/superseded.ts";
 import { keepsMachinesApart } from "../projects.ts";
 import { rateOf } from "../read/money.ts";
 import { isLeft, isOpen, type RunRow, runKey } from "../record.ts";
@@ -27,6 +26,7 @@ import {
 import { refusalOfContainers } from "./allowed-containers.ts";
 import { dropRow, isOver, keepLogsMs } from "./forget.ts";
 import { markReplaced } from "./replaced.ts";
+import { escalationOutOfReach, isInReach, resourcesText, termsOfNextTry, typesText } from "./retries.ts";
 
 /** Why a run that the pool does not have is refused; null: it is accepted (messages.md#submission). */
 function refusal(
@@ -59,16 +59,18 @@ function refusal(
   const refused =
     upsert.containers === undefined ? null : refusalOfContainers(upsert.containers, config.allowContainers);
   if (refused !== null) return { kind: "refused", code: "container_not_allowed", text: refused };
-  // Any machine may join a pool without a provider.
-  const fits = config.provider.kind === "none" || eligibleOffers(config, upsert).length > 0;
-  if (!fits && !fitsSelfHosted(configured, config, upsert)) {
+  if (!isInReach(configured, upsert)) {
     const asked = resourcesText(upsert.resources);
     const types = typesText(configured);
     const text = `no instance type of the pool can hold it: it asks for ${asked}; there is ${types}`;
     return { kind: "refused", code: "unsatisfiable", text };
   }
+  const later = escalationOutOfReach(configured, upsert);
+  if (later !== undefined) return { kind: "refused", code: "unsatisfiable", text: later };
   const full = fullProject(configured, upsert);
   if (full !== null) return { kind: "refused", code: "project_full", text: full };
+  const crowded = refusalByKey(configured, upsert);
+  if (crowded !== null) return { kind: "refused", ...crowded };
   const busy = fullQueue(configured, upsert);
   if (busy === null) return null;
   const retryAfterMs = configured.memo.index.queueRate.retryAfterMs(config.maxQueue, now);
@@ -82,11 +84,13 @@ function refusal(
 function fullQueue({ record, memo }: ReadonlyConfigured, { project }: RunUpsert): string | null {
   const { config } = record;
   // Those that wait for other runs will come into the queue, too.
-  const waiting = [...memo.index.queue, ...memo.index.deferred.values()];
+  const { queue, deferred } = memo.index;
+  const waiting = queue.length + deferred.size;
   const { length: served } = projectsServed(config);
   const part = Math.max(1, Math.floor(config.maxQueue / served));
-  if (served > 1 && waiting.length >= part) {
-    const own = waiting.reduce((count, row) => count + (row.project === project ? 1 : 0), 0);
+  if (served > 1 && waiting >= part) {
+    const isOwn = (row: RunRow) => row.project === project;
+    const own = queue.filter(isOwn).length + [...deferred.values()].filter(isOwn).length;
     if (own >= part) {
       return (
         `project "${project}" has as many runs in the pool's queue as it may (${part} of ` +
@@ -94,7 +98,7 @@ function fullQueue({ record, memo }: ReadonlyConfigured, { project }: RunUpsert)
       );
     }
   }
-  if (waiting.length < config.maxQueue) return null;
+  if (waiting < config.maxQueue) return null;
   return `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
 }
 
@@ -111,22 +115,6 @@ function fullProject({ record, memo }: ReadonlyConfigured, { project }: RunUpser
   );
 }
 
-/** The requested resources as text. Disk and GPUs are named only if they are not 0. */
-function resourcesText({ vcpus, memoryBytes, diskBytes, gpus }: Resources): string {
-  return [
-    `${vcpus} vCPUs`,
-    `${formatSize(memoryBytes)} of memory`,
-    ...(diskBytes === 0 ? [] : [`${formatSize(diskBytes)} of disk`]),
-    ...(gpus === 0 ? [] : [`${gpus} GPUs`]),
-  ].join(", ");
-}
-
-function typesText(state: ReadonlyConfigured): string {
-  return [...typesOf(state.record.config)]
-    .map(([name, type]) => `${name} (${type.vcpus} vCPUs, ${type.memory} memory, of which 95 % is usable)`)
-    .join(", ");
-}
-
 /** Applies an allocation's upsert. The row changes only if the upsert has a newer version than the row. */
 export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): PoolState {
   if (state.record === null) return state;
@@ -136,9 +124,11 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
     const isNew = upsert.wants === "place" || upsert.deferred === true;
     if (isNew && refusal(state, upsert, now) !== null) return state;
     const fresh = { ...view(state, upsert, 0, now), ...submitted(state, upsert, now) };
-    const made: RunRow = { ...fresh, opened: upsert.ended, worker: null, heardAt: now };
+    const turn = isNew ? turnField(state, upsert) : {};
+    const made: RunRow = { ...fresh, ...turn, opened: upsert.ended, worker: null, heardAt: now };
     state.runs.set(key, made, now);
     if (isNew) markReplaced(state, made, now);
+    if (isNew && made.wants === "place") markSuperseded(state, made, now);
     state.audit.note(state.memo.changes.latest);
     return state;
   }
@@ -148,11 +138,19 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
     // The numbering continues after an ended epoch that this pool does not know (rule R1).
     const opened = Math.max(row.opened, ended);
     const seen = view(state, upsert, row.audited, now);
-    state.runs.set(key, { ...row, ...seen, ended, opened, heardAt: now }, now);
+    state.runs.set(key, { ...withoutWishes(row), ...seen, ended, opened, heardAt: now }, now);
     if (ended >= row.opened) state.memo.index.unacknowledge(row);
+    const comesIn = row.deferred === true && row.opened === 0 && row.wants !== "place";
+    // One that is to end itself takes nobody's place.
+    if (comesIn && upsert.wants === "place" && row.replacedBy === undefined) markSuperseded(state, row, now);
     if (isOpen(row) && ended >= row.opened && upsert.wants === "place") pauseWorker(state, row.worker, now);
   }
   return state;
+}
+
+/** A row without what its run awaits: an upsert that does not say it awaits nothing any more. */
+function withoutWishes({ deferred: _, awaitsArrays: _arrays, ...row }: RunRow): RunRow {
+  return row;
 }
 
 /**
@@ -160,7 +158,7 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
  * that was accepted, only that it has containers matters, and not what they need (containers.md#allowed).
  */
 function view({ record, audit: table }: PoolState, upsert: RunUpsert, audited = 0, now: Instant) {
-  const { audit, containers, ...run } = upsert;
+  const { audit, containers, escalations: _checked, ...run } = upsert;
   const rest = containers === undefined ? run : { ...run, containers: {} };
   if (audit === undefined) return rest;
   const about = {
@@ -205,9 +203,12 @@ export function answerRun(state: ReadonlyPool, upsert: RunUpsert, now: Instant):
   if (isOpen(row) && row.worker !== null) {
     return { kind: "placed", worker: row.worker, epoch: row.opened, ...termsOn(state, row, row.worker) };
   }
-  if (row.wants === "place") return { kind: "queued" };
-  const keep = state.record === null ? undefined : keepLogsMs(state.record.config);
-  return { kind: "none", version: row.version, ...(keep === undefined ? {} : { keepLogsMs: keep }) };
+  const { record } = state;
+  const terms = record === null ? {} : termsOfNextTry({ ...state, record }, row);
+  if (row.wants === "place") return { kind: "queued", ...terms };
+  const keep = record === null ? undefined : keepLogsMs(record.config);
+  const logs = keep === undefined ? {} : { keepLogsMs: keep };
+  return { kind: "none", version: row.version, ...logs, ...terms };
 }
 
 /** The terms of a run's open epoch on its worker. */
@@ -243,12 +244,12 @@ export function acknowledge(state: PoolState, row: RunRow): void {
 }
 
 /** The answer of a run to any message of its pool. */
-export type RunAnswered = Answered<"allocation", "place" | "poke_run" | "end_run" | "forget">;
+export type RunAnswered = Answered<"allocation", "place" | "poke_run" | "end_run" | "array_ended" | "forget">;
 
 /**
  * Applies an allocation's answer, which is its present view of the run. If the allocation has no state, or
  * has another submission under the same id, this run is over and uses no capacity. The row of a run is
- * deleted when the allocation has forgotten the run.
+ * deleted when the allocation has forgotten the run, and when nobody ever had it (messages.md#late-refused).
  */
 export function foldRunAnswer(
   state: PoolState,
@@ -265,6 +266,7 @@ export function foldRunAnswer(
   }
   if (type === "poke_run_answered") state.memo.index.lastHeard.note(key, now);
   if (isOwn) foldRun(state, answer.run, now);
+  else if (wasRefused(state, row, answer)) dropRow(state, key, row, now);
   else if (isLeft(row)) {
     // A run that has ended, and that its machine has kept, ended as its row says.
     const known = isTerminal(row.state) ? row.state : "unknown";
@@ -276,6 +278,7 @@ export function foldRunAnswer(
       heardAt: now,
     } as const;
     state.runs.set(key, { ...row, ...over }, now);
+    state.memo.index.unacknowledge(row);
   }
   const known = state.runs.get(key);
   if (type === "end_run_answered" && known !== undefined && isLeft(known))
@@ -283,8 +286,21 @@ export function foldRunAnswer(
   return state;
 }
 
+/**
+ * Whether a row is of a submission that the pool had refused: a copy of its message came late and made the
+ * row, and its allocation has submitted the run again since. Only if the pool has the row of that submission,
+ * too: without it an array would lack a run, and those that follow it could not start.
+ */
+function wasRefused({ runs }: PoolState, row: RunRow, answer: RunAnswered["answer"]): boolean {
+  if (isTerminal(row.state) || answer.kind !== "run") return false;
+  return runs.get(runKey(answer.run.submittedAt, answer.run.run)) !== undefined;
+}
+
 /** What the row notes once an allocation has confirmed why its run must end. */
-function confirmedEnd({ replacedBy }: RunRow, { graceful = false }: EndRun): Partial<RunRow> {
+function confirmedEnd({ replacedBy, array }: RunRow, { graceful = false }: EndRun): Partial<RunRow> {
   if (!graceful) return { endAcknowledged: true };
-  return replacedBy === undefined ? {} : { replacedBy: { ...replacedBy, confirmed: true } };
+  return {
+    ...(replacedBy === undefined ? {} : { replacedBy: { ...replacedBy, confirmed: true } }),
+    ...(array?.failAt === undefined ? {} : { endsWithArray: true }),
+  };
 }

@@ -4,6 +4,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import {
   type ExistingWorker,
   isEnding,
+  livePlacements,
   ordersRevision,
   type ReadonlyExistingWorker,
   type WorkerState,
@@ -98,6 +99,15 @@ export function frameDue(
   if (!state.memo.whole) return { kind: "ask" };
   const orders = ordersFor(state, note.seq, now);
   return { kind: "orders", orders: answers ? orders : { ...orders, leaseMs: 0 } };
+}
+
+/**
+ * Whether the orders that are due may wait a little for others: they only answer a report, say which bytes
+ * are stored, or omit what has ended (host-protocol.md#gathered). The first answer on a socket never waits.
+ */
+export function mayWait(state: ReadonlyExistingWorker, note: SocketAttachment): boolean {
+  if (note.revision < 0 || isEnding(state.record) !== note.over) return false;
+  return livePlacements(state).every(({ revision }) => revision <= note.revision);
 }
 
 /** Whether changed orders are sent on this socket at once (see `frameDue`). */

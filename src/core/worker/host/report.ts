@@ -16,6 +16,7 @@ import {
   isEnding,
   livePlacements,
   ordersRevision,
+  type PlacementRow,
   type ReadonlyExistingWorker,
   type WorkerMemo,
   type WorkerRecord,
@@ -175,7 +176,7 @@ export function ordersFor(state: ReadonlyExistingWorker, answers: number, now: I
   const rows = livePlacements(state);
   const { maxKillMs } = record.intent.settings;
   const attempts = rows
-    .flatMap((row) => row.order?.attempts ?? [])
+    .flatMap((row) => (row.order?.attempts ?? []).map((one) => withoutUsedPayload(one, row, memo)))
     .map((one) => orderNow(one, maxKillMs, now));
   for (const [key, { attempts: held }] of Object.entries(memo.reported)) {
     if (state.placements.get(key) === undefined)
@@ -198,6 +199,22 @@ export function ordersFor(state: ReadonlyExistingWorker, answers: number, now: I
     powerOff: over,
     ...(memo.agent === "" ? {} : { agent: memo.agent }),
   };
+}
+
+/**
+ * The order without the payload, once the host has said that the attempt has begun: it is in the task's
+ * directory by then, and every answer to a report has all orders (host-protocol.md#orders).
+ */
+function withoutUsedPayload(
+  order: WantedAttempt,
+  { run, epoch }: PlacementRow,
+  { reported }: WorkerMemo,
+): WantedAttempt {
+  if (order.want !== "run" || order.task?.payload === undefined) return order;
+  const held = reported[placementKey(run, epoch)]?.attempts.find(({ id }) => id === order.id);
+  if (held === undefined || held.state === "preparing") return order;
+  const { payload: _, ...task } = order.task;
+  return { ...order, task };
 }
 
 /**

@@ -56,5 +56,6 @@ export function afterRestart(state: WorkerState, now: Instant): WorkerState {
   if (lost === undefined) return loaded;
   if (lost !== "create") return { ...loaded, record: { ...record, waits: true } };
   const calledAt = Math.max(record.calledAt ?? 0, now + CREATE_STRAGGLER_MS);
-  return { ...loaded, record: { ...record, waits: true, mayBeMade: true, calledAt } };
+  const failure = record.failure && { ...record.failure, inDoubt: true as const };
+  return { ...loaded, record: { ...record, waits: true, mayBeMade: true, calledAt, failure } };
 }

@@ -6,7 +6,7 @@ import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import type { Intent } from "../../messages.ts";
 import type { CreateAnswer, DestroyAnswer, ProviderFailure } from "../../provider-answers.ts";
-import { isRefusal } from "../../refusal.ts";
+import { isInDoubt, isRefusal, saysNoneMade } from "../../refusal.ts";
 import {
   type ExistingWorker,
   note,
@@ -142,9 +142,12 @@ export function foldCreateAnswer(state: ExistingWorker, answer: CreateAnswer, no
   }
   if (answer.kind === "pending") return foldPending(state, answer, now);
   const cause = clause(answer.failure.text.slice(0, MAX_TEXT_CHARS));
-  const failure = { ...answer.failure, text: cause, at: now };
-  const isSure = failure.refused === true || isRefusal(failure);
-  const what = isSure ? "did not make the machine" : "has not confirmed that it made the machine";
+  const { failure: earlier, mayBeMade } = state.record;
+  const doubt = isInDoubt(earlier, mayBeMade) ? { inDoubt: true as const } : {};
+  const failure = { ...answer.failure, ...doubt, text: cause, at: now };
+  const what = saysNoneMade(failure)
+    ? "did not make the machine"
+    : "has not confirmed that it made the machine";
   const text = `the provider ${what} (${failure.class}): ${cause}`;
   const record = afterFailedCreate(state, answer.failure);
   const isThere = record.instance !== null || record.secret !== null;

@@ -234,7 +234,11 @@ export function foldTime(before: ExistingWorker, now: Instant): WorkerState {
     return shutDown(state, "its host has been silent for too long", now);
   }
   const draining = withOwnEnd(state, now);
-  return isDrained(draining) ? shutDown(draining, draining.record.reason, now) : draining;
+  if (!isDrained(draining)) return draining;
+  // A record never disappears.
+  const released = shutDown(draining, draining.record.reason, now) as ExistingWorker;
+  const isOver = isLetGo(released) && hasPassed(lostAt(released), now);
+  return isOver ? goneNow(released, "its lease is over", now) : released;
 }
 
 /** Drains a machine that its provider ends soon by itself. */

@@ -47,7 +47,9 @@ function letGo(state: ExistingWorker, reason: string, now: Instant): WorkerState
   if (state.record.secret === null)
     return goneNow({ ...state, record: { ...state.record, reason } }, reason, now);
   const revision = ordersRevision(state) + 1;
-  const ending = { ...state.record, phase: "shutdown" as const, reason, revision };
+  // Its lease may be over already. Its end then counts from now on.
+  const overdueSince = state.record.overdueSince ?? (state.record.leaseUntil <= now ? now : null);
+  const ending = { ...state.record, phase: "shutdown" as const, reason, revision, overdueSince };
   return { ...state, record: note(ending, "Shutdown", reason, now) };
 }
 

@@ -205,7 +205,15 @@ function withNextDouble(state: ExistingWorker): ExistingWorker | undefined {
   const next = state.record.phase === "gone" ? undefined : nextDouble(state.record);
   if (next === undefined) return undefined;
   const waits = state.record.waits || state.record.phase === "shutdown";
-  return { ...state, record: { ...state.record, ...next, destroyAskedAt: null, waits } };
+  return {
+    ...state,
+    record: { ...state.record, ...next, ...paidAgain(state.record), destroyAskedAt: null, waits },
+  };
+}
+
+/** A machine of the worker is paid for again, until the end of the worker is seen or forced. */
+function paidAgain({ paid }: WorkerRecord): Pick<WorkerRecord, "paid"> {
+  return { paid: paid && { ...paid, until: null } };
 }
 
 type NextDouble = Pick<WorkerRecord, "instance" | "doubles" | "formerDoubles" | "omittedAt">;
@@ -307,7 +315,8 @@ function withMachine(
   now: Instant,
 ): WorkerState {
   const owed = { phase: "shutdown", destroyAskedAt: null, goneAt: null, forced: null, waits: true } as const;
-  return { ...state, record: note({ ...record, ...machine, ...owed }, "Back", text, now) };
+  const back = { ...record, ...machine, ...owed, ...paidAgain(record) };
+  return { ...state, record: note(back, "Back", text, now) };
 }
 
 /**
