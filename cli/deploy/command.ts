@@ -23,6 +23,7 @@ import {
 import { ADMIN_TOKEN, type Plan, planLines, planOf, type Wanted } from "./plan.ts";
 import { readRecord, recordPath } from "./record.ts";
 import { removeLeftSecrets } from "./secrets-file.ts";
+import { cleaningFirst } from "./signals.ts";
 import { deployed, type Work, writeConfiguration } from "./steps.ts";
 import { openWrangler, type Wrangler } from "./wrangler.ts";
 
@@ -50,13 +51,22 @@ export async function deploy(io: Io, flags: DeployFlags): Promise<void> {
   refuseLostToken(flags);
   refuseUnknownContext(io, readConfig(io));
   const wrangler = openWrangler(io);
-  try {
-    const account = await chosenAccount(await loggedIn(io, wrangler, flags), flags.account, asking(flags));
-    wrangler.useAccount(account.id);
-    await deployTo(io, wrangler, account, flags);
-  } finally {
-    wrangler.close();
-  }
+  await cleaningFirst(
+    () => wrangler.close(),
+    async () => {
+      try {
+        await deployAs(io, wrangler, flags);
+      } finally {
+        await wrangler.close();
+      }
+    },
+  );
+}
+
+async function deployAs(io: Io, wrangler: Wrangler, flags: DeployFlags): Promise<void> {
+  const account = await chosenAccount(await loggedIn(io, wrangler, flags), flags.account, asking(flags));
+  wrangler.useAccount(account.id);
+  await deployTo(io, wrangler, account, flags);
 }
 
 /** A pipeline forgets its files, and with them the only copy of a new token. */

@@ -2,10 +2,9 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { makeFolderFor } from "./record.ts";
+import { cleaningFirst } from "./signals.ts";
 
 const PRIVATE_FILE = 0o600;
-/** The signals that end a command, after which nothing of it runs any more. */
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
  * Writes these secrets into a private file beside the record, and removes it at the end, also if a signal
@@ -18,20 +17,15 @@ export async function withSecretsFile<Result>(
 ): Promise<Result> {
   const path = `${stemOf(record)}${process.pid}`;
   const remove = () => rmSync(path, { force: true });
-  const end = (signal: NodeJS.Signals) => {
-    remove();
-    for (const one of SIGNALS) process.removeListener(one, end);
-    process.kill(process.pid, signal);
-  };
-  for (const one of SIGNALS) process.on(one, end);
-  try {
-    makeFolderFor(path);
-    writeFileSync(path, JSON.stringify(secrets), { mode: PRIVATE_FILE });
-    return await act(path);
-  } finally {
-    remove();
-    for (const one of SIGNALS) process.removeListener(one, end);
-  }
+  return await cleaningFirst(remove, async () => {
+    try {
+      makeFolderFor(path);
+      writeFileSync(path, JSON.stringify(secrets), { mode: PRIVATE_FILE });
+      return await act(path);
+    } finally {
+      remove();
+    }
+  });
 }
 
 /** Removes what commands that were killed have left. A command that still runs keeps its file. */

@@ -1,5 +1,5 @@
 // How is wrangler found and called (deploy.md#wrangler)?
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -14,6 +14,8 @@ declare const WRANGLER_VERSION: string;
 
 /** wrangler does not start on older ones. */
 const LEAST_NODE = 22;
+/** How long wrangler may take to end when it is asked to, ms. */
+const END_MS = 5_000;
 
 /** A line that wrangler writes for programs. */
 export interface Entry {
@@ -37,8 +39,8 @@ export interface Wrangler {
   useAccount(id: string): void;
   /** Writes a file for it, without secrets; returns the path. */
   file(name: string, content: object): string;
-  /** Removes the private directory. */
-  close(): void;
+  /** Ends a call that is being made, and removes the private directory. */
+  close(): Promise<void>;
 }
 
 /** Opens wrangler. Throws a `CliError` if it cannot run here. */
@@ -59,8 +61,12 @@ export function openWrangler({ env }: Pick<Io, "env">): Wrangler {
     NO_COLOR: "1",
     FORCE_COLOR: "0",
   };
-  const start = (args: string[], options: { env: NodeJS.ProcessEnv; stdio: "inherit" | "pipe" }) =>
-    spawn(program, [...first, ...args], { cwd: directory, ...options });
+  const running = new Set<ChildProcess>();
+  const start = (args: string[], options: { env: NodeJS.ProcessEnv; stdio: "inherit" | "pipe" }) => {
+    const child = spawn(program, [...first, ...args], { cwd: directory, ...options });
+    running.add(child.once("exit", () => running.delete(child)));
+    return child;
+  };
   return {
     async call(args, input = "") {
       rmSync(output, { force: true });
@@ -86,7 +92,10 @@ export function openWrangler({ env }: Pick<Io, "env">): Wrangler {
       writeFileSync(path, JSON.stringify(content), { mode: 0o600 });
       return path;
     },
-    close: () => rmSync(directory, { recursive: true, force: true }),
+    async close() {
+      await Promise.all([...running].map(ended));
+      rmSync(directory, { recursive: true, force: true });
+    },
   };
 }
 
@@ -105,7 +114,17 @@ function commandOf(): string[] {
   return ["npx", "--yes", `wrangler@${WRANGLER_VERSION}`];
 }
 
-function endOf(child: ReturnType<typeof spawn>, program: string): Promise<number> {
+/** Asks wrangler to end, which passes it on to the process that it has started, and waits for both. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined) return; // it could not be started
+  const over = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const kill = setTimeout(() => child.kill("SIGKILL"), END_MS);
+  await over;
+  clearTimeout(kill);
+}
+
+function endOf(child: ChildProcess, program: string): Promise<number> {
   return new Promise((resolve, reject) => {
     child.once("error", (error) =>
       reject(

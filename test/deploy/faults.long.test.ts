@@ -10,6 +10,7 @@ import {
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { environmentOf, listPids } from "../../posix/proc.ts";
 import { ACCOUNT } from "./support/cloudflare.ts";
 import { type Deployer, type Ended, openDeployer } from "./support/deployer.ts";
 import { packageOf } from "./support/package.ts";
@@ -91,18 +92,25 @@ describe("a first deployment with a domain that is killed is finished by the sam
   });
 });
 
-describe("a signal leaves no file with secrets (deploy.md#secrets)", () => {
+describe("a signal ends a deployment with all that it has started (deploy.md#signals)", () => {
+  const processesOfIt = () => listPids().filter((pid) => environmentOf(pid).includes(`HOME=${at.home}`));
+
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s", async (signal) => {
-    let before: string[] = [];
+    const temporary = join(at.home, "tmp");
+    mkdirSync(temporary);
+    let before: { secrets: string[]; directories: string[]; processes: number } | undefined;
     at.account.carriedOut = (name) => {
       const pid = at.pid();
       if (name !== "PUT /workers/scripts/drover" || pid === undefined) return;
-      before = filesWithSecrets();
+      const processes = processesOfIt().length;
+      before = { secrets: filesWithSecrets(), directories: readdirSync(temporary), processes };
       process.kill(pid, signal);
     };
-    expect((await deploy()).code).toBe(signal);
-    expect(before).toHaveLength(1);
-    expect(filesWithSecrets()).toEqual([]);
+    expect((await at.drover(["deploy", "--yes"], { TMPDIR: temporary })).code).toBe(signal);
+    expect(processesOfIt()).toEqual([]);
+    expect([before?.secrets.length, before?.directories.length]).toEqual([1, 1]);
+    expect(before?.processes).toBeGreaterThan(1);
+    expect([filesWithSecrets(), readdirSync(temporary)]).toEqual([[], []]);
   });
 
   test("and what a SIGKILL leaves, the next deployment removes", async () => {
