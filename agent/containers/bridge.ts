@@ -2,9 +2,11 @@
 import { constants } from "node:os";
 import type { ReadStream, WriteStream } from "node:tty";
 import { environmentOf, sendSignal } from "../../posix/proc.ts";
+import type { TerminalSize } from "../../src/shared/tunnel/frames.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { LONGEST_TIMER_MS } from "../core/bounds.ts";
 import { Engine, type ExecStream } from "../engine/engine.ts";
+import { Newest } from "../tunnels/newest.ts";
 
 /** What the agent asks of the process between a tunnel and an engine. It is an argument: it has no secret. */
 export interface BridgeAsk {
@@ -89,8 +91,12 @@ function passSizes(engine: Engine, exec: string): void {
   // Node makes them of these classes if they are terminals, and this is asked below.
   const [input, output] = [process.stdin as ReadStream, process.stdout as WriteStream];
   if (input.isTTY) input.setRawMode(true);
-  const pass = () => void engine.resizeExec(exec, output.rows, output.columns).catch(() => undefined);
   if (!output.isTTY) return;
+  // `stty` changes one dimension after the other, so two sizes may come at once.
+  const size = new Newest<TerminalSize>(({ rows, columns }) =>
+    engine.resizeExec(exec, rows, columns).catch(() => undefined),
+  );
+  const pass = () => void size.set({ rows: output.rows, columns: output.columns });
   output.on("resize", pass);
   pass();
 }

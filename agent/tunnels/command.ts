@@ -20,6 +20,7 @@ import { readShimEnd, readShimFile, spawnShim } from "../exec/shims/shim.ts";
 import enter from "./enter.sh";
 import { FileSource } from "./file-source.ts";
 import { Input, type InputFiles, writtenBefore } from "./input.ts";
+import { Newest } from "./newest.ts";
 import { Soon } from "./soon.ts";
 
 const run = promisify(execFile);
@@ -73,8 +74,7 @@ export class TunnelCommand {
   #timer: NodeJS.Timeout | undefined;
   readonly #soon = new Soon(() => this.#look());
   #isStopped = false;
-  #newSize: TerminalSize | undefined;
-  #sizing: Promise<void> | undefined;
+  readonly #size = new Newest<TerminalSize>((size) => this.#applySize(size));
 
   private constructor(options: CommandOptions) {
     this.#options = options;
@@ -140,20 +140,8 @@ export class TunnelCommand {
   }
 
   /** Sets the size of the terminal, if the command has one. The kernel tells its foreground processes. */
-  async resize(size: TerminalSize): Promise<void> {
-    this.#newSize = size;
-    this.#sizing ??= this.#applySizes().finally(() => {
-      this.#sizing = undefined;
-    });
-    await this.#sizing;
-  }
-
-  /** Applies the newest size, one at a time: the last one must win. */
-  async #applySizes(): Promise<void> {
-    for (let size = this.#newSize; size !== undefined; size = this.#newSize) {
-      this.#newSize = undefined;
-      await this.#applySize(size);
-    }
+  resize(size: TerminalSize): Promise<void> {
+    return this.#size.set(size);
   }
 
   async #applySize({ rows, columns }: TerminalSize): Promise<void> {
