@@ -2,7 +2,7 @@
 import type { Client } from "../../client/client.ts";
 import type { LogSelection } from "../../client/runs/logs.ts";
 import type { OutputPiece } from "../../client/runs/output.ts";
-import { sayLimits } from "../log-limits.ts";
+import { sayMissing } from "../missing-output.ts";
 import type { Tail } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
 import { PrefixedLines } from "../terminal/prefixed-lines.ts";
@@ -60,7 +60,7 @@ export async function copyOutput(
     if (timestamps === true || since !== undefined) await doubts.say(io, id);
   }
   for (const stream of streams) await to[stream].end();
-  await sayLimits(io, await client.runs.get(id), task, [...streams]);
+  await sayMissing(io, await client.runs.get(id), task, [...streams]);
 }
 
 /** Where the bytes of a stream go. `stamp` stands before each line that these bytes end. */

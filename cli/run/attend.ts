@@ -81,8 +81,8 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     ),
   );
   const copy = async (what: AttemptStream, printer?: StoryPrinter) => {
-    const options = { ...what, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
-    const bytes = client.runs.logs(run, options);
+    const where = { follow: true, fromFirst: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
+    const bytes = client.runs.logs(run, { ...what, ...where });
     const sink = sinks[what.stream];
     // In a group, a stream is copied verbatim only if nothing else is written to its sink.
     const alone = printer === undefined || (what.task === task && sink !== io.stderr);

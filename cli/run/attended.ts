@@ -6,7 +6,7 @@ import type { CallOptions } from "../../client/transport/http.ts";
 import type { RunStatus } from "../../client/types.ts";
 import type { Context } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
-import { sayLimits } from "../log-limits.ts";
+import { sayMissing } from "../missing-output.ts";
 import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
 import type { Io } from "../terminal/io.ts";
 import { adviceLine } from "../terminal/peaks.ts";
@@ -144,7 +144,7 @@ async function toTheEnd(
       throw isAccepted ? outOfSight(error, run) : error;
     },
   );
-  await sayLimits(io, status, shown.task, ["stdout", "stderr"]);
+  await sayMissing(io, status, shown.task, ["stdout", "stderr"]);
   const verdict = verdictOf(status, abortedAs);
   // What the exit code says already is not said. That Drover has failed is an error, and errors are said.
   const isSaid = !isQuiet || verdict.exitCode === EXIT.drover;

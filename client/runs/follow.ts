@@ -7,14 +7,14 @@ import { WAIT_STEP_MS } from "./until-done.ts";
 
 /**
  * Yields one stream of a task, attempt after attempt, until there can be no further attempt. Starts with the
- * latest attempt, or waits for the first attempt.
+ * latest attempt, or with the oldest one (`fromFirst`), or waits for the first attempt.
  */
 export async function* followTask(
   target: Target,
   run: string,
-  { tail, tailLines, ...selection }: LogSelection,
+  { tail, tailLines, fromFirst, ...selection }: LogSelection,
 ): AsyncGenerator<Uint8Array> {
-  let attempt = yield* readLog(target, run, { ...selection, tail, tailLines });
+  let attempt = yield* readLog(target, run, { ...selection, tail, tailLines, fromFirst });
   for (;;) {
     attempt = await nextAttempt(target, run, selection, attempt);
     if (attempt === undefined) return;

@@ -3,7 +3,7 @@
 import { MAX_TASK_ATTEMPTS } from "../../src/shared/limits.ts";
 import { parseSize } from "../../src/shared/size.ts";
 import { ApiError } from "../errors.ts";
-import { callStream, pause, type Target } from "../transport/http.ts";
+import { type CallOptions, callStream, pause, type Target } from "../transport/http.ts";
 import { callOf, flag } from "../transport/operations.ts";
 import { bytesFrom, startOf } from "../transport/ranges.ts";
 import { DEFAULT_PATIENCE, retryDelayMs } from "../transport/retry.ts";
@@ -15,6 +15,8 @@ export interface LogSelection {
   stream: "stdout" | "stderr";
   /** The end of an attempt's id, such as `1.2`. Absent: the latest attempt. */
   attempt?: string | undefined;
+  /** Without `attempt`: begin with the oldest attempt that is known, not with the latest. */
+  fromFirst?: boolean;
   /** Continue until no more bytes can come. Default: only the bytes that exist now. */
   follow?: boolean;
   /** Only the end, such as `64KiB`. */
@@ -32,6 +34,8 @@ export const DEFAULT_UNREACHABLE_MS = 120_000;
 const LEAST_TAIL_BYTES = 16 * 1_024;
 const GUESSED_LINE_BYTES = 128;
 const NEWLINE = 0x0a;
+/** The first attempt of a task that was started where it was first placed. */
+const FIRST = "1.1";
 /** A connection that lasted this long was good: the next break starts a new back-off. */
 const STEADY_MS = 5_000;
 
@@ -112,13 +116,10 @@ export async function* readLog(
 async function firstAttempt(
   target: Target,
   run: string,
-  { task, signal }: LogSelection,
+  selection: LogSelection,
   { next }: Position,
 ): Promise<string | undefined> {
-  const { names } = await attemptsOf(target, run, task, {
-    signal,
-    patience: { unreachableMs: 0, busyMs: 0 },
-  });
+  const { names } = await attemptsOf(target, run, selection.task, onceOnly(selection));
   if (names.length < MAX_TASK_ATTEMPTS || next === 0) return names[0];
   throw new ApiError({
     status: 410,
@@ -126,6 +127,11 @@ async function firstAttempt(
     temporary: false,
     detail: `the attempt whose log broke off at byte ${next} is no longer kept`,
   });
+}
+
+/** A call that `readLog` itself repeats. */
+function onceOnly({ signal }: LogSelection): CallOptions {
+  return { signal, patience: { unreachableMs: 0, busyMs: 0 } };
 }
 
 /**
@@ -197,7 +203,15 @@ async function open(
   const call = callOf("getRunLog", { path, query, headers }, { signal: selection.signal });
   try {
     const response = await callStream(target, call);
-    position.attempt ??= response.headers.get("drover-attempt") ?? undefined;
+    const named = response.headers.get("drover-attempt") ?? undefined;
+    if (selection.fromFirst && position.attempt === undefined && named !== undefined && named !== FIRST) {
+      // The task was started more than once before this request.
+      await response.body?.cancel();
+      position.attempt =
+        (await attemptsOf(target, run, selection.task, onceOnly(selection))).names[0] ?? named;
+      return await open(target, run, selection, position);
+    }
+    position.attempt ??= named;
     position.isFirst = position.attempt === undefined;
     return response;
   } catch (error) {

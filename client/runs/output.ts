@@ -8,7 +8,7 @@ import { DEFAULT_UNREACHABLE_MS, type LogSelection, readLog, startOfTail } from 
 import { LEAST_STEP_MS, WAIT_STEP_MS } from "./until-done.ts";
 
 /** Which output of a run to read. */
-export interface OutputSelection extends Omit<LogSelection, "stream"> {
+export interface OutputSelection extends Omit<LogSelection, "stream" | "fromFirst"> {
   /** Only this stream. Absent: both. */
   stream?: LogSelection["stream"] | undefined;
   /** Only what arrived at this instant (RFC 3339) or later, and what has no time. */

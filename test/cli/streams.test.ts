@@ -165,6 +165,23 @@ test.each([
   expect(asked.map(({ query }) => query.get("attempt"))).toEqual([null, "1.2"]);
 });
 
+test("a task that was started again before its output was asked for shows all attempts", async () => {
+  const { plane } = bench;
+  const attempts = ["r1/main/1.1", "r1/main/1.2"].map((id) => attemptOf(id));
+  plane.ends = { state: "complete", tasks: [taskOf({ attempts, phase: "dead" })] };
+  const texts: Record<string, string> = { "1.1": "one ", "1.2": "two" };
+  plane.on("GET", LOGS, ({ query }, res) => {
+    const attempt = query.get("attempt") ?? "1.2";
+    res.writeHead(200, { "drover-attempt": attempt }).end(texts[attempt]);
+  });
+  const ran = await bench.run(["run", "--id", "r1", "--", "x"]);
+  expect(ran.stdout.toString()).toBe("one two");
+  const back = await bench.run(["attach", "r1"]);
+  expect(back.stdout.toString()).toBe("one two");
+  const followed = await bench.run(["logs", "-f", "--stdout", "r1"]);
+  expect(followed.stdout.toString()).toBe("two");
+});
+
 function attemptOf(id: string): RunStatus["tasks"][number]["attempts"][number] {
   return { id, state: "exited", startedAt: null, finishedAt: null, exit: null };
 }

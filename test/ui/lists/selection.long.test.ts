@@ -49,6 +49,21 @@ describe.skipIf(!hasBrowser)("runs selected in the list of the dashboard", () =>
     await close();
   });
 
+  test("D14: keys and clicks that come within one frame are all taken", async () => {
+    await waiting("frame", 3);
+    const { page, close } = await at.open("/ui/runs?label=team%3Dframe");
+    await page.getByRole("row").filter({ hasText: "frame-2" }).waitFor();
+    await page.evaluate(`for (const key of ["j", "x", "j", "x"]) {
+      const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+      document.activeElement.dispatchEvent(event);
+    }`);
+    await page.getByText("2 selected").waitFor();
+    const boxes = '[...document.querySelectorAll(".states input")].slice(0, 3)';
+    await page.evaluate(`${boxes}.forEach((box) => box.click())`);
+    await expect.poll(() => new URL(page.url()).searchParams.getAll("state")).toHaveLength(3);
+    await close();
+  });
+
   test("D15: the selection is in the address, also after a reload; Shift selects a range", async () => {
     const all = await waiting("range", 4);
     const { page, close } = await at.open("/ui/runs?label=team%3Drange");

@@ -1,7 +1,7 @@
 // How does a reader choose which runs are shown?
 import { RUN_STATES } from "../../../src/shared/run-state.ts";
-import { go, withQuery } from "../../router/place.ts";
-import type { Filter } from "./filter.ts";
+import { go, queryOf, withQuery } from "../../router/place.ts";
+import { type Filter, filterOf } from "./filter.ts";
 
 const TIMES = ["15m", "1h", "6h", "24h", "7d"];
 
@@ -62,10 +62,10 @@ function States(props: {
   choose: (changes: Record<string, readonly string[]>) => void;
 }) {
   const { chosen, choose } = props;
-  const turn = (word: string) =>
-    choose({
-      state: chosen.includes(word) ? chosen.filter((one) => one !== word) : [...chosen, word],
-    });
+  const turn = (word: string) => {
+    const { states } = filterOf(); // what was chosen just before may not be drawn yet
+    choose({ state: states.includes(word) ? states.filter((one) => one !== word) : [...states, word] });
+  };
   return (
     <fieldset class="states">
       <legend>State</legend>
@@ -85,7 +85,7 @@ function Switch(props: {
   choose: (changes: Record<string, string | undefined>) => void;
 }) {
   const { name, isOn, word, choose } = props;
-  const turn = () => choose({ [name]: isOn ? undefined : "1" });
+  const turn = () => choose({ [name]: queryOf(name) === "" ? "1" : undefined });
   return (
     <label>
       <input type="checkbox" checked={isOn} onChange={turn} /> {word}

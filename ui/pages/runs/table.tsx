@@ -14,7 +14,7 @@ import { useLoad } from "../../store/load.ts";
 import { afterAll, afterClick, isSelected, type Selection } from "./click.ts";
 import { isCompact } from "./density.tsx";
 import { runHref } from "./in-list.ts";
-import { select } from "./selection.ts";
+import { select, selectionOf } from "./selection.ts";
 
 /** What waits says why (ui.md#d16): the queue of a pool knows. */
 const QUEUE = { limit: 200, everyMs: 5_000 };
@@ -34,7 +34,8 @@ export function RunTable(props: { items: readonly RunSummary[]; selection?: Sele
   const areAll = selection !== undefined && shown.every((id) => isSelected(selection, id));
   const pick = (id: string, withShift: boolean) => {
     if (selection === undefined) return;
-    select(afterClick(selection, { shown, id, anchor: withShift ? anchor.current : undefined }));
+    // The key or click before this one may not be drawn yet: the address has what it did.
+    select(afterClick(selectionOf(), { shown, id, anchor: withShift ? anchor.current : undefined }));
     anchor.current = id;
   };
   return (
@@ -48,7 +49,7 @@ export function RunTable(props: { items: readonly RunSummary[]; selection?: Sele
                   type="checkbox"
                   aria-label="Select all that are shown"
                   checked={areAll}
-                  onChange={() => select(afterAll(selection, shown))}
+                  onChange={() => select(afterAll(selectionOf(), shown))}
                 />
               </th>
             )}

@@ -4,7 +4,7 @@ import type { Io } from "./terminal/io.ts";
 import { printable } from "./terminal/text.ts";
 
 /** Says on stderr what is missing from the shown output of these streams of the task. */
-export async function sayLimits(io: Io, run: RunStatus, task: string, streams: string[]): Promise<void> {
+export async function sayMissing(io: Io, run: RunStatus, task: string, streams: string[]): Promise<void> {
   const events = run.tasks.find(({ name }) => name === task)?.events ?? [];
   for (const { type, message, details } of events) {
     const isMissing = type === "Log Limit" || type === "Log Truncated";
