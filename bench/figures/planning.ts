@@ -150,6 +150,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     readAbove: () => [],
     readLatestEnded: () => [],
     readEndedWith: () => [],
+    endedSpans: () => new Map(),
     write: () => {},
     remove: () => {},
     highest: () => 0,

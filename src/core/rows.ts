@@ -8,14 +8,18 @@ import type { Instant } from "../shared/machine.ts";
 export interface RowDisk<Row> {
   read(key: string): Row | undefined;
   readLive(): Iterable<[string, Row]>;
-  /** Rows that are not live, ordered by key. */
-  /** With `except`: without the rows whose number in that field is above `above`. */
+  /**
+   * Rows that are not live, ordered by key, read as far as they are asked for. With `except`: without those
+   * whose number in that field is above `above`.
+   */
   readEnded(limit: number, except?: Except): Iterable<[string, Row]>;
   /**
    * The rows that are not live, have this text at this place (`array.id`), and a key within the span; the
    * highest key first. They are read as far as they are asked for.
    */
   readEndedWith(place: string, text: string, span: KeySpan): Iterable<[string, Row]>;
+  /** For each text at this place: the keys of its first and its last row that is not live. Reads all rows. */
+  endedSpans(place: string): Map<string, Bounds>;
   /** Of the rows that are not live, the rows with the highest numbers in a field, highest first. */
   readLatestEnded(field: string, limit: number): [string, Row][];
   write(key: string, row: Row, live: boolean, at: Instant): void;
@@ -53,6 +57,12 @@ export interface RowDisk<Row> {
    * most `bytes` of JSON in them.
    */
   keepEnded(count: number, bytes: number): void;
+}
+
+/** The lowest and the highest of some keys. */
+export interface Bounds {
+  first: string;
+  last: string;
 }
 
 /** Keys that are `from` or follow it, and are below `below`. Absent: without that end. */
@@ -163,6 +173,11 @@ export class Rows<Row> {
   *endedWith(place: string, text: string, span: KeySpan): Generator<[string, Row]> {
     for (const [key, row] of this.#disk.readEndedWith(place, text, span))
       if (!this.#removed.has(key) && !this.#rows.has(key)) yield [key, row];
+  }
+
+  /** Between which keys the disk has rows that are not live, by the text at this place. */
+  endedSpans(place: string): Map<string, Bounds> {
+    return this.#disk.endedSpans(place);
   }
 
   /** Of the stored rows that are not live, the rows with the highest numbers in a field. */

@@ -1,5 +1,5 @@
 // How are an object's value and its tables stored?
-import type { Except, KeySpan, RowDisk, RowSort } from "../core/rows.ts";
+import type { Bounds, Except, KeySpan, RowDisk, RowSort } from "../core/rows.ts";
 import type { Instant } from "../shared/machine.ts";
 import { meter } from "./meter.ts";
 import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
@@ -145,10 +145,16 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#select(`${this.#table} WHERE live = 1 ORDER BY k`);
   }
 
-  readEnded(limit: number, except?: Except): [string, Row][] {
-    if (except === undefined) return this.#select(`${this.#table} WHERE live = 0 ORDER BY k LIMIT ?`, limit);
-    const from = `${this.#table} WHERE live = 0 AND ifnull(json_extract(v, ?), 0) <= ? ORDER BY k LIMIT ?`;
-    return this.#select(from, `$.${except.field}`, except.above, limit);
+  *readEnded(limit: number, except?: Except): Generator<[string, Row]> {
+    if (!this.#exists) return;
+    const others = except === undefined ? "" : "AND ifnull(json_extract(v, ?), 0) <= ?";
+    const sql = `SELECT k, v FROM ${this.#table} WHERE live = 0 ${others} ORDER BY k LIMIT ?`;
+    const bound = except === undefined ? [] : [`$.${except.field}`, except.above];
+    const most = Number.isFinite(limit) ? limit : -1;
+    for (const { k, v } of this.#sql.exec<{ k: string; v: string }>(sql, ...bound, most)) {
+      // Rows are JSON, as in `#select`.
+      yield [k, JSON.parse(v) as Row];
+    }
   }
 
   *readEndedWith(place: string, text: string, span: KeySpan): Generator<[string, Row]> {
@@ -162,6 +168,15 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
       // Rows are JSON, as in `#select`.
       yield [k, JSON.parse(v) as Row];
     }
+  }
+
+  endedSpans(place: string): Map<string, Bounds> {
+    if (!this.#exists) return new Map();
+    const ended = `SELECT k, json_extract(v, ?) AS text FROM ${this.#table} WHERE live = 0`;
+    const sql = `SELECT text, min(k) AS first, max(k) AS last FROM (${ended})
+      WHERE text IS NOT NULL GROUP BY 1`;
+    const found = this.#sql.exec<{ text: string; first: string; last: string }>(sql, `$.${place}`);
+    return new Map([...found].map(({ text, first, last }) => [text, { first, last }]));
   }
 
   readLatestEnded(field: string, limit: number): [string, Row][] {

@@ -293,7 +293,7 @@ describe("the bounds in real storage (audit.md#bounds)", () => {
       const isMore = [disk.hasMoreThan(8), disk.hasMoreThan(9)];
       disk.removeUpTo("6", common);
       disk.removeUpTo("1");
-      const left = disk.readEnded(10).map(([key]) => key);
+      const left = [...disk.readEnded(10)].map(([key]) => key);
       return { beyond, none: disk.beyond(common, all), counts, isMore, left };
     });
     expect(found).toEqual({

@@ -20,6 +20,7 @@ function readAll(disk: Table<Row> | MapDisk<Row>, upTo: string, number: number) 
     row: disk.read(upTo),
     live: [...disk.readLive()],
     ended: [...disk.readEnded(5)],
+    spans: disk.endedSpans("of"),
     latestEnded: disk.readLatestEnded("number", 5),
     highest: disk.highest("number"),
     lowest: disk.lowest("at", "number", number),

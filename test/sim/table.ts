@@ -1,5 +1,5 @@
-import type { Except, KeySpan, RowDisk, RowSort } from "../../src/core/rows.ts";
-import { beyond, isExcepted, isOfSort, isWithin } from "../core/support/map-disk.ts";
+import type { Bounds, Except, KeySpan, RowDisk, RowSort } from "../../src/core/rows.ts";
+import { beyond, isExcepted, isOfSort, isWithin, spansOf } from "../core/support/map-disk.ts";
 
 /**
  * A table on the disk of a simulated object. It knows which rows are live and how the keys of the others are
@@ -35,14 +35,15 @@ export class Table<Row> implements RowDisk<Row> {
     return this.#live;
   }
 
-  readEnded(limit: number, except?: Except): [string, Row][] {
-    const found: [string, Row][] = [];
+  *readEnded(limit: number, except?: Except): Generator<[string, Row]> {
+    let found = 0;
     for (const key of this.#ended) {
-      if (found.length === limit) break;
+      if (found === limit) return;
       const row = this.#rowOf(key);
-      if (!isExcepted(row, except)) found.push([key, row]);
+      if (isExcepted(row, except)) continue;
+      found += 1;
+      yield [key, row];
     }
-    return found;
   }
 
   *readEndedWith(place: string, text: string, span: KeySpan): Generator<[string, Row]> {
@@ -51,6 +52,13 @@ export class Table<Row> implements RowDisk<Row> {
       const row = this.#rowOf(key);
       if (isWithin(key, row, place, text, span)) yield [key, row];
     }
+  }
+
+  endedSpans(place: string): Map<string, Bounds> {
+    return spansOf(
+      this.#ended.map((key): [string, Row] => [key, this.#rowOf(key)]),
+      place,
+    );
   }
 
   readLatestEnded(field: string, limit: number): [string, Row][] {

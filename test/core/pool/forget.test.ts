@@ -69,6 +69,21 @@ describe("runs of an array on which something depends (pool.md#array-ends)", () 
   });
 });
 
+test("runs of an array of which some were run again keep no others (pool.md#array-ends)", () => {
+  const size = FORGET_BATCH;
+  const part = (index: number) => ({ array: { id: "p", index, size: size + 1 } });
+  const runs = (name: string) =>
+    Array.from({ length: size }, (_, index) => over(`${name}-${index}`, 2 * HOUR, part(index)));
+  const follower = waiting("next", {
+    wants: "nothing",
+    deferred: true,
+    awaitsArrays: [{ array: "p", on: "any" }],
+  });
+  const live = waiting("p-last", part(size));
+  const rows = [...runs("p"), ...runs("q"), ...runs("r"), over("z", 2 * HOUR), follower, live];
+  expect(forgets(at(configured(keep, rows), T0, tick))).toEqual(["z"]);
+});
+
 describe("what a pool lets go (api.md#retention)", () => {
   test.each<[string, RunRow, boolean]>([
     ["one whose retention ends now", over("a", HOUR), true],

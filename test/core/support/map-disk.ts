@@ -1,4 +1,4 @@
-import type { Except, KeySpan, RowDisk, RowSort } from "../../../src/core/rows.ts";
+import type { Bounds, Except, KeySpan, RowDisk, RowSort } from "../../../src/core/rows.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 
 /** Whether a row is of this sort. */
@@ -11,9 +11,25 @@ export function isOfSort(row: unknown, { field, values, others }: RowSort): bool
 export function isWithin(key: string, row: unknown, place: string, text: string, span: KeySpan): boolean {
   const { from = "", below } = span;
   if (key < from || (below !== undefined && key >= below)) return false;
+  return textAt(row, place) === text;
+}
+
+/** As `endedSpans` of a disk, of these rows, which have not to be in order. */
+export function spansOf(ended: Iterable<[string, unknown]>, place: string): Map<string, Bounds> {
+  const spans = new Map<string, Bounds>();
+  for (const [key, row] of ended) {
+    const text = textAt(row, place);
+    if (typeof text !== "string") continue;
+    const { first, last } = spans.get(text) ?? { first: key, last: key };
+    spans.set(text, { first: key < first ? key : first, last: key > last ? key : last });
+  }
+  return spans;
+}
+
+function textAt(row: unknown, place: string): unknown {
   let value = row;
   for (const name of place.split(".")) value = (value as Record<string, unknown> | undefined)?.[name];
-  return value === text;
+  return value;
 }
 
 /** As `beyond` of a disk, of these rows. */
@@ -59,6 +75,10 @@ export class MapDisk<Row> implements RowDisk<Row> {
   readEndedWith(place: string, text: string, span: KeySpan): [string, Row][] {
     const ended = this.readEnded(Infinity).reverse();
     return ended.filter(([key, row]) => isWithin(key, row, place, text, span));
+  }
+
+  endedSpans(place: string): Map<string, Bounds> {
+    return spansOf(this.readEnded(Infinity), place);
   }
 
   readLatestEnded(field: string, limit: number): [string, Row][] {

@@ -1,15 +1,16 @@
 // Which arrays does a pool have to know, and who is interested in each of them (pool.md#array-ends)?
 import { isTerminal } from "../../../shared/run-state.ts";
-import type { Rows } from "../../rows.ts";
+import type { Bounds, Rows } from "../../rows.ts";
 import type { RunRow } from "../record.ts";
 import { ArrayMembers, type ReadonlyMembers } from "./members.ts";
 
 type Groups = Map<string, Map<string, RunRow>>;
+type RunsOfArrays = Pick<Rows<RunRow>, "inMemory" | "endedWith" | "endedSpans">;
 
 /** The index for readers. */
 export type ReadonlyArrays = Pick<
   ArrayIndex,
-  "followed" | "limited" | "membersOf" | "membersFor" | "derive" | "needs" | "neededEnds"
+  "followed" | "limited" | "membersOf" | "membersFor" | "derive" | "needs"
 >;
 
 /**
@@ -18,13 +19,19 @@ export type ReadonlyArrays = Pick<
  * each change from then on. Nothing is kept of an array in which nobody is interested any more.
  */
 export class ArrayIndex {
-  readonly #rows: Pick<Rows<RunRow>, "inMemory" | "endedWith">;
+  readonly #rows: RunsOfArrays;
   readonly #members = new Map<string, ArrayMembers>();
   readonly #followed: Groups = new Map();
   readonly #limited: Groups = new Map();
   readonly #derived = new Map<unknown, unknown>();
 
-  constructor(rows: Pick<Rows<RunRow>, "inMemory" | "endedWith">) {
+  /**
+   * By id: between which keys runs of an array have ended, perhaps more. Undefined: nobody has needed it. So
+   * looking for the runs of an array reads the rows of its own time, and not all that have ended.
+   */
+  #spans: Map<string, Bounds> | undefined;
+
+  constructor(rows: RunsOfArrays) {
     this.#rows = rows;
   }
 
@@ -59,7 +66,10 @@ export class ArrayIndex {
       setIn(this.#followed, of, key, awaited.has(of) ? goesOn : undefined);
     if (array !== undefined) {
       const own = arrayKey(project, array.id);
-      if (after !== undefined) this.#members.get(own)?.note(key, after);
+      if (after !== undefined) {
+        this.#members.get(own)?.note(key, after);
+        if (this.#spans !== undefined) widen(this.#spans, array.id, key);
+      }
       setIn(this.#limited, own, key, array.failAt === undefined ? undefined : goesOn);
     }
     this.#drop(project, [...lists, ...(array === undefined ? [] : [{ array: array.id }])]);
@@ -78,15 +88,16 @@ export class ArrayIndex {
       members.note(at, row);
       if (oldest === undefined || at < oldest) oldest = at;
     }
-    // What is older is read only if somebody lacks a run of the array, and no further than to the last one.
-    const newer = oldest === undefined ? [] : this.#rows.endedWith("array.id", array, { from: oldest });
-    for (const [at, row] of newer) if (isOwn(row)) members.note(at, row);
-    const first = Math.min(...[...(this.#followed.get(key)?.values() ?? [])].map(arrivalOf));
-    const isComplete = () => members.isCompleteBefore(first);
-    const older = isComplete() ? [] : this.#rows.endedWith("array.id", array, { below: oldest });
-    for (const [at, row] of older) {
-      if (isOwn(row)) members.note(at, row);
-      if (isComplete()) break;
+    this.#spans ??= this.#rows.endedSpans("array.id");
+    const span = this.#spans.get(array);
+    if (span !== undefined) {
+      const first = Math.min(...[...(this.#followed.get(key)?.values() ?? [])].map(arrivalOf));
+      const ended = this.#rows.endedWith("array.id", array, { from: span.first, below: above(span.last) });
+      for (const [at, row] of ended) {
+        // What is older is read only while a run of the array is missing.
+        if ((oldest === undefined || at < oldest) && members.isCompleteBefore(first)) break;
+        if (isOwn(row)) members.note(at, row);
+      }
     }
     if (this.#isWanted(key)) this.#members.set(key, members);
     return members;
@@ -105,17 +116,6 @@ export class ArrayIndex {
     return array !== undefined && this.#isWanted(arrayKey(project, array.id));
   }
 
-  /** How many runs of arrays on which something depends have ended. */
-  get neededEnds(): number {
-    let count = 0;
-    for (const key of new Set([...this.#followed.keys(), ...this.#limited.keys()])) {
-      const { project, array } = namesOf(key);
-      const { well, failed, stopped } = this.membersOf(project, array).counts;
-      count += well + failed + stopped;
-    }
-    return count;
-  }
-
   /** The result of `make`, cached until a run of an array, or one that awaits an array, changes. */
   derive<Value>(make: (arrays: ReadonlyArrays) => Value): Value {
     if (!this.#derived.has(make)) this.#derived.set(make, make(this));
@@ -132,6 +132,16 @@ export class ArrayIndex {
       if (!this.#isWanted(key)) this.#members.delete(key);
     }
   }
+}
+
+function widen(spans: Map<string, Bounds>, array: string, key: string): void {
+  const { first, last } = spans.get(array) ?? { first: key, last: key };
+  spans.set(array, { first: key < first ? key : first, last: key > last ? key : last });
+}
+
+/** Above this key and below all that follow it: keys have no spaces. */
+function above(key: string): string {
+  return `${key} `;
 }
 
 /** When a pool got to know a run. A row that has not been written yet is the latest. */

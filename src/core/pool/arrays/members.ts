@@ -94,10 +94,11 @@ export class ArrayMembers {
 
   /** Whether each index has a run that came before this arrival. */
   isCompleteBefore(arrival: number): boolean {
+    if (this.size === 0 || this.missing > 0) return false;
     let count = 0;
     for (const [first] of this.#byIndex.values())
       if (first !== undefined && first.arrival < arrival) count += 1;
-    return this.size > 0 && count >= this.size;
+    return count >= this.size;
   }
 
   /**

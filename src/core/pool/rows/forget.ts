@@ -56,15 +56,20 @@ export function lookForExpired(state: Configured, now: Instant): Configured {
   const except = { field: "parked.since", above: now - PARKED_KEPT_MS };
   const { config } = state.record;
   const { arrays } = state.memo.index;
-  const found = [...state.runs.ended(FORGET_BATCH + arrays.neededEnds, except)];
-  const rows = found.filter(([, row]) => !arrays.needs(row)).slice(0, FORGET_BATCH);
+  const rows: [string, RunRow][] = [];
+  let needed = Number.POSITIVE_INFINITY;
+  let none = true;
+  for (const [key, row] of state.runs.ended(Number.POSITIVE_INFINITY, except)) {
+    none = false;
+    if (arrays.needs(row)) needed = now + FORGET_NEEDED_MS;
+    else if (rows.push([key, row]) === FORGET_BATCH) break;
+  }
   const expired = new Map(rows.filter(([, row]) => expiresAt(row, config) <= now));
   const full = expired.size === FORGET_BATCH;
-  const needed = found.length > rows.length ? now + FORGET_NEEDED_MS : Number.POSITIVE_INFINITY;
   const earliest = Math.min(needed, ...rows.map(([, row]) => expiresAt(row, config)));
   // If there are no ended runs, the next event searches again.
-  const none = found.length === 0 ? undefined : Math.max(now + FORGET_LOOK_MS, earliest);
-  return { ...state, memo: { ...state.memo, expired, lookAt: full ? now + FORGET_NEXT_MS : none } };
+  const next = none ? undefined : Math.max(now + FORGET_LOOK_MS, earliest);
+  return { ...state, memo: { ...state.memo, expired, lookAt: full ? now + FORGET_NEXT_MS : next } };
 }
 
 /** The runs whose allocations must forget them: their retention is over, or a user deletes them. */
