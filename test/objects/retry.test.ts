@@ -167,4 +167,19 @@ describe("a parked run (retry.md#parked)", () => {
     expect((await admin.json(200, "POST", "/v1/runs/bad/redrive")).id).toBe(id);
     expect((await read("bad")).redriven).toMatchObject({ run: id });
   });
+
+  test("whose redrive died before its note, and whose next run was deleted, is parked no more", async () => {
+    await makePool();
+    await submit("bad", park);
+    const { id, ...again } = await redrivenRun(await read("bad"));
+    await objects.allocation(id).submit({ ...again, by: "ann", project: "default", budget: null });
+    await admin.json(200, "POST", `/v1/runs/${id}/abort?wait=60s`, {});
+    await admin.send("DELETE", `/v1/runs/${id}`);
+    await eventually(async () => (await admin.send("GET", `/v1/runs/${id}`)).status === 410 || undefined);
+    await fails("bad", { code: 2 });
+    await once("bad", (run) => run.parked !== undefined);
+    expect((await admin.json(410, "POST", "/v1/runs/bad/redrive")).code).toBe("expired_run");
+    const after = await read("bad");
+    expect([after.parked, after.redriven]).toMatchObject([undefined, { run: id }]);
+  });
 });

@@ -23,8 +23,9 @@ export function typeOfRun(state: RunState): WebhookType {
 }
 
 /**
- * The body of a delivery about a run: ids, state, exit code, labels and links. Labels that would make it too
- * large are left out, and `labelsOmitted` says so.
+ * The body of a delivery about a run: ids, state, exit code, labels and links. Why a run is parked may have
+ * words of its own, such as what its check has written, and is left out. So are labels that would make the
+ * body too large, and `labelsOmitted` says so.
  */
 export function runPayload(run: RunSummary, url: string, now: Instant): string {
   const path = `/v1/runs/${encodeURIComponent(run.id)}`;
@@ -36,7 +37,7 @@ export function runPayload(run: RunSummary, url: string, now: Instant): string {
     version: run.version,
     exitCode: run.exitCode,
     labels: run.labels,
-    ...(run.parked === undefined ? {} : { parked: run.parked }),
+    ...(run.parked === undefined ? {} : { parked: { since: run.parked.since, tries: run.parked.tries } }),
     submittedAt: run.submittedAt,
     startedAt: run.startedAt,
     finishedAt: run.finishedAt,

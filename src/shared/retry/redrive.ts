@@ -1,7 +1,7 @@
 // How does a parked run run again, once, whoever asks for it and however often (retry.md#redrive)?
 import { idOfKey, sha256 } from "../access/key-ids.ts";
 import { runIdIn } from "../access/project.ts";
-import { DroverError } from "../errors.ts";
+import { DroverError, isDroverError } from "../errors.ts";
 import { JOB_LABELS, overlapKey } from "../jobs/labels.ts";
 
 /** What of a spec is different when it is submitted again. */
@@ -97,10 +97,17 @@ export async function redriveRun<
   const run = await redrivenRun(parked);
   await check(run);
   const { id, hash, spec } = run;
+  const note = () => peers.allocation(parked.id).redrive({ ...who, run: id });
+  const request = { ...who, spec, hash, project: parked.project };
   const { created, status } = await peers
     .allocation(id)
-    .submit({ ...who, spec, hash, project: parked.project });
-  await peers.allocation(parked.id).redrive({ ...who, run: status.id });
+    .submit(request)
+    .catch(async (error) => {
+      // It was made, has ended and was forgotten before anybody could note it.
+      if (isDroverError(error) && error.code === "expired_run") await note();
+      throw error;
+    });
+  await note();
   return { created, status };
 }
 

@@ -465,10 +465,11 @@ describe("the body (webhooks.md#body)", () => {
     expect(JSON.parse(body).data.labelsOmitted ?? false).toBe(omitted);
   });
 
-  test("says that the run is parked, and why (retry.md#parked)", () => {
-    const parked = { since: "2026-11-21T08:30:00.000Z", reason: "after 3 tries: ran out of memory (2GiB)" };
+  test("says that the run is parked, and not why: that may be its own words (webhooks.md#body)", () => {
+    const parked = { since: "2026-11-21T08:30:00.000Z", tries: 3 };
+    const reason = "after 3 tries: check `db` has failed: connection of admin:s3cret@db refused";
     const dataOf = (more: object) => JSON.parse(runPayload(run("r", more), "https://d.example.com", T0)).data;
-    expect(dataOf({ parked }).parked).toEqual(parked);
+    expect(dataOf({ parked: { ...parked, reason } }).parked).toEqual(parked);
     expect(dataOf({})).not.toHaveProperty("parked");
   });
 });
