@@ -1,6 +1,6 @@
 // Which keys do what? One table, which is also what `?` shows.
 import { signal, useSignalEffect } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Heads } from "./parts/lists/table.tsx";
 import { go } from "./router/place.ts";
 
@@ -105,7 +105,8 @@ function isTyped(event: KeyboardEvent): boolean {
 /** Listens to the keys, and shows their list when it is asked for. */
 export function Keys() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Whoever sees the page may type: it listens before it is shown.
+  useLayoutEffect(() => {
     let first = "";
     let timer: ReturnType<typeof setTimeout> | undefined;
     const listen = (event: KeyboardEvent) => {

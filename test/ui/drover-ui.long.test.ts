@@ -1,9 +1,9 @@
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openInBrowser } from "../../cli/browser/open.ts";
 import { ioOfProcess, quietly } from "../../cli/terminal/io.ts";
-import { scratchDir } from "../local/support/scratch.ts";
+import { scratchDir, until } from "../local/support/scratch.ts";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
 
 // What `drover ui` gives the browser, in a real one.
@@ -28,6 +28,8 @@ describe.skipIf(!hasBrowser)("the file of drover ui", () => {
     const why = await openInBrowser(io, `${at.url}/ui/workers#code=${code}`);
     process.env.PATH = PATH;
     expect(why).toBeUndefined();
+    // On a busy machine the program may still be starting when it no longer counts as one that fails.
+    await until("it is opened", () => existsSync(join(dir, "opened")) || undefined);
     const context = await at.browser.newContext();
     const page = await context.newPage();
     await page.goto(readFileSync(join(dir, "opened"), "utf8").trim());

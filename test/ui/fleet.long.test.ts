@@ -40,13 +40,10 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
     await at.until(await at.run("true"), "done");
     const first = (await at.json(200, "GET", "/v1/workers")).items[0].id;
     await at.json(200, "POST", `/v1/workers/${first}/kill`);
-    for (;;) {
+    gone = await until("it is gone", async () => {
       const { items } = await at.json(200, "GET", "/v1/pools/default/gone-workers");
-      if (items.length > 0) {
-        gone = items[0];
-        break;
-      }
-    }
+      return items[0];
+    });
     await at.fill();
     const { items } = await at.json(200, "GET", "/v1/workers?state=running");
     live = items[0].id;
@@ -420,11 +417,11 @@ describe.skipIf(!hasBrowser)("the fleet of a pool over time (ui.md#fleet)", () =
 
   test("Now shows what ended in the last day, as a picture and in numbers (ui.md#last-day)", async () => {
     // What ended is counted when the pool is looked at next, within a minute.
-    let complete = 0;
-    while (complete === 0) {
+    const complete = await until("what ended is counted", async () => {
       const { items } = await at.json(200, "GET", "/v1/pools/default/tallies");
-      complete = items.reduce((sum: number, { ended }: PoolTally) => sum + (ended.complete ?? 0), 0);
-    }
+      const count = items.reduce((sum: number, { ended }: PoolTally) => sum + (ended.complete ?? 0), 0);
+      return count === 0 ? undefined : count;
+    });
     const { page, close } = await at.open("/ui");
     const ended = page.getByRole("region", { name: "Ended in the last 24 hours" });
     await ended.getByText(`${complete} complete, exit code 0`).first().waitFor();

@@ -24,6 +24,16 @@ export const followed = signal<string | undefined>(undefined);
 /** How many changes have been applied: lists ask again when these grow. */
 export const changes = { runs: signal(0), workers: signal(0) };
 
+/**
+ * Grows when this page begins to follow a pool without knowing how far it was. What was asked before may have
+ * missed a change, and a stream begins with what is live: an end is not in it (ui.md#live-data).
+ */
+export const begun = signal(0);
+
+function noteBegin(): void {
+  for (const number of [begun, changes.runs, changes.workers]) number.value += 1;
+}
+
 /** Hidden pages stop after this time (ui.md#d13). */
 const HIDDEN_MS = 60_000;
 const DELAYS = { firstMs: 1_000, longestMs: 30_000 };
@@ -71,8 +81,10 @@ async function takePart(pool: string, ending: AbortSignal): Promise<void> {
   let isLeading = false;
   tabs.onmessage = ({ data }: MessageEvent<Told>) => {
     if ("changes" in data) take(data.changes);
-    else if ("state" in data) live.value = data.state;
-    else if (isLeading) tell({ state: live.peek() });
+    else if ("state" in data) {
+      if (live.peek().is === "connecting") noteBegin();
+      live.value = data.state;
+    } else if (isLeading) tell({ state: live.peek() });
   };
   const take = (told: readonly PoolChange[]) => {
     const last = told.at(-1);
@@ -139,6 +151,7 @@ async function readOn(
   const input = { query: { pool, ...(after === undefined ? {} : { after: String(after) }) } };
   const call = callOf("listPoolEvents", input, { signal: ending });
   const response = await send({ ...call, headers: { accept: "text/event-stream" } });
+  if (after === undefined) noteBegin();
   take(undefined);
   const turn = new Turn();
   for await (const { id, event, data } of eventsOf(response)) {

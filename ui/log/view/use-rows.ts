@@ -85,7 +85,11 @@ export function useRows(pane: RowsPane) {
     return { from: toDocument(rows, from), to: toDocument(rows, to) };
   }
   const moveTo = (to: Anchor) => pane.moveTo({ ...to, row: toDocument(rows, to.row) });
-  const move = (pixels: number) => moveTo(movedBy(shown.current, pixels));
+  const move = (pixels: number) => {
+    // The next move of this frame starts where this one ends.
+    shown.current = movedBy(shown.current, pixels);
+    moveTo(shown.current);
+  };
   /** Opens or closes a group whose marker stays where it is. */
   const toggle = (id: string, row: number, marker: Element) => {
     const top = view.current?.getBoundingClientRect().top ?? 0;

@@ -9,6 +9,7 @@ import { Long } from "../../parts/lists/scroll.tsx";
 import { Settled, Trouble } from "../../parts/problem.tsx";
 import { queryOf, withQuery } from "../../router/place.ts";
 import { runs } from "../../store/entities.ts";
+import { begun } from "../../store/live.ts";
 import { useLoad } from "../../store/load.ts";
 import { useFollowed } from "../../store/pools.ts";
 import { actionsOf } from "./actions.ts";
@@ -27,7 +28,7 @@ type Tab = (typeof TABS)[number];
 /** The page `/ui/runs/{id}`. */
 export function Run({ item: id = "" }: { item: string | undefined }) {
   // A change of the run in its pool has a higher version than what is shown.
-  const version = runs.get(id)?.version ?? 0;
+  const version = (runs.get(id)?.version ?? 0) + begun.value;
   const showsBoot = useShowsBoot(id);
   const latest = useRef<RunStatus>(undefined);
   const loaded = useLoad({

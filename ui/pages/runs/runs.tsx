@@ -82,7 +82,7 @@ function List(props: { list: AnswerOf<"listRuns">; filter: Filter; again: () => 
   return (
     <>
       {group !== "" && <Groups runs={items} name={group} labels={filter.labels} isAll={isAll} />}
-      <Bulk selection={selection} filter={filter} shown={shown} again={again} />
+      <Bulk selection={selection} shown={shown} again={again} />
       {items.length > 0 ? <RunTable items={list.items} selection={selection} /> : <Empty filter={filter} />}
     </>
   );

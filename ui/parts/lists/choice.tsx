@@ -8,16 +8,20 @@ export function Choice(props: {
   isChosen?: boolean;
   children: ComponentChildren;
 }) {
-  const href = withQuery(props.to);
   return (
-    <a href={href} aria-current={props.isChosen ? "true" : undefined} onClick={(event) => stay(event, href)}>
+    <a
+      href={withQuery(props.to)}
+      aria-current={props.isChosen ? "true" : undefined}
+      onClick={(event) => stay(event, props.to)}
+    >
       {props.children}
     </a>
   );
 }
 
-function stay(event: TargetedMouseEvent<HTMLAnchorElement>, href: string): void {
+/** What was chosen just before may not be drawn yet, so the address is that of the click. */
+function stay(event: TargetedMouseEvent<HTMLAnchorElement>, to: Record<string, string | undefined>): void {
   if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
-  go(href);
+  go(withQuery(to));
 }

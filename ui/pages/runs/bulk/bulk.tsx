@@ -1,14 +1,12 @@
 // How does a reader do something to all selected runs? A question names and counts them (ui.md#d19).
 import { may } from "../../../api/session.ts";
 import type { Selection } from "../click.ts";
-import type { Filter } from "../filter.ts";
 import { MOST_SELECTED, select } from "../selection.ts";
 import { BULK_ACTS } from "./bulk-acts.ts";
 import { BulkButton } from "./button.tsx";
 
 interface Props {
   selection: Selection;
-  filter: Filter;
   /** The rows that the list shows. */
   shown: { ids: readonly string[] };
   /** Asks for the list anew. */
@@ -17,7 +15,7 @@ interface Props {
 
 /** What is selected, and what can be done to it. */
 export function Bulk(props: Props) {
-  const { selection, shown } = props;
+  const { selection, shown, again } = props;
   const isNone = selection.is === "ids" && selection.ids.length === 0;
   if (isNone && shown.ids.length === 0) return null;
   const hidden = selection.is === "all" ? [] : selection.ids.filter((id) => !shown.ids.includes(id));
@@ -37,7 +35,7 @@ export function Bulk(props: Props) {
       )}
       {!isNone &&
         may("runs:write") &&
-        BULK_ACTS.map((act) => <BulkButton key={act.verb} act={act} {...props} />)}
+        BULK_ACTS.map((act) => <BulkButton key={act.verb} act={act} again={again} />)}
     </section>
   );
 }

@@ -1,9 +1,8 @@
 // How does an act on many runs go? It is asked, sent run by run, stopped if the reader wants, and told.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { send } from "../../../api/send.ts";
-import type { Selection } from "../click.ts";
-import type { Filter } from "../filter.ts";
-import { select } from "../selection.ts";
+import { filterOf } from "../filter.ts";
+import { select, selectionOf } from "../selection.ts";
 import type { BulkAct } from "./bulk-acts.ts";
 import { doEach } from "./each.ts";
 import type { Found } from "./gathered.ts";
@@ -13,14 +12,12 @@ import { stateOf } from "./state.ts";
 
 interface Props {
   act: BulkAct;
-  selection: Selection;
-  filter: Filter;
   /** Asks for the list anew. */
   again(): void;
 }
 
 /** A button that asks, and does it. */
-export function BulkButton({ act, selection, filter, again }: Props) {
+export function BulkButton({ act, again }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const state = useMemo(stateOf, []);
   const ending = useRef(new AbortController());
@@ -40,7 +37,8 @@ export function BulkButton({ act, selection, filter, again }: Props) {
     state.phase.value = "asked";
     const gathering = { fits: act.fits, after, read: (count: number) => (state.read.value = count) };
     try {
-      const found = await selectedRuns(selection, filter, gathering, asked);
+      // A key or click just before may not be drawn yet: the address has what it selected.
+      const found = await selectedRuns(selectionOf(), filterOf(), gathering, asked);
       if (!asked.aborted) state.found.value = found;
     } catch (error) {
       if (!asked.aborted) state.error.value = error;
