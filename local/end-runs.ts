@@ -2,10 +2,10 @@
 import type { Client } from "../client/client.ts";
 
 const REASON = "drover up was stopped";
-/** How long runs may take to end before their machines are destroyed anyway. */
-const WITHIN_MS = 10_000;
 /** After this long, runs are killed without further grace. */
 const GRACE_MS = 7_000;
+/** How long runs may then take to end before their machines are destroyed anyway. */
+const KILL_MS = 20_000;
 /** How long one query waits for the end of the runs. */
 const QUERY_WAIT_MS = 500;
 
@@ -23,7 +23,7 @@ export interface RunsToEnd {
  * machines drain first, so that they get no runs from the queue. Queued runs stay queued.
  */
 export async function endRuns({ client, machines, onRuns }: RunsToEnd): Promise<void> {
-  const signal = AbortSignal.timeout(WITHIN_MS);
+  const signal = AbortSignal.timeout(GRACE_MS + KILL_MS);
   const began = performance.now();
   const workersHere = async () => {
     const { items } = await client.workers.list({}, { signal });

@@ -34,7 +34,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
  * `drover up`: starts, prints its address, and stays until Ctrl-C, SIGTERM or the end of its terminal.
  * Returns the exit code: 0 if everything has verifiably ended, 125 if it could not start or end.
  *
- * Running commands are aborted first and have ten seconds to end. Queued runs stay queued.
+ * Running commands are aborted first, and after seven seconds killed. Queued runs stay queued.
  *
  * A second Ctrl-C exits at once with 130: machines are killed without waiting for proof, the guard ends
  * workerd, and the next `drover up` in this state directory looks for leftovers.

@@ -125,7 +125,9 @@ export class Streams {
   #sizesOf(id: string): Record<StreamName, Grown> {
     const now = this.#now();
     const { stdout, stderr } = this.#store.dirsOf(id);
-    const grown = { stdout: grownTo(stdout), stderr: grownTo(stderr) };
+    // One look at the clock: what was written at the same moment must not look as if it came before.
+    const wallMs = Date.now();
+    const grown = { stdout: grownTo(stdout, wallMs), stderr: grownTo(stderr, wallMs) };
     this.#arrivals.look(id, grown, now);
     return grown;
   }
@@ -173,10 +175,10 @@ function readPart(path: string, from: number, bytes: number): Buffer {
 }
 
 /** How far a log has grown. Not at all, if the task has deleted it or put something else in its place. */
-function grownTo(file: string): Grown {
+function grownTo(file: string, wallMs: number): Grown {
   try {
     const stat = statSync(file, { throwIfNoEntry: false });
-    if (stat?.isFile()) return { size: stat.size, agoMs: Date.now() - stat.mtimeMs };
+    if (stat?.isFile()) return { size: stat.size, agoMs: wallMs - stat.mtimeMs };
   } catch {
     // The same as a file of another kind.
   }

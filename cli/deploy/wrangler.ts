@@ -15,7 +15,7 @@ declare const WRANGLER_VERSION: string;
 /** wrangler does not start on older ones. */
 const LEAST_NODE = 22;
 /** How long wrangler may take to end when it is asked to, ms. */
-const END_MS = 5_000;
+const END_MS = 30_000;
 
 /** A line that wrangler writes for programs. */
 export interface Entry {

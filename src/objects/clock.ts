@@ -1,7 +1,7 @@
 // What time is it for Drover? Only this file reads the platform's clock.
 import { env } from "cloudflare:workers";
 import type { Instant } from "../shared/machine.ts";
-import { believed } from "../shared/time/clock.ts";
+import { believed, latestConfirmed } from "../shared/time/clock.ts";
 import type { Env } from "./env.ts";
 
 const { DROVER_CLOCK_AHEAD_MS = "0" }: Partial<Env> = env;
@@ -14,7 +14,7 @@ let lastMs: Instant | undefined;
 
 /** Trusts this reading of the clock: `drover up` has checked that nobody has set the clock. */
 export function confirmClock(wallMs: Instant): void {
-  lastMs = wallMs;
+  lastMs = latestConfirmed(lastMs, wallMs);
 }
 
 /**

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { believed, CLOCK_WAS_SET, clockIs, confirmedBy } from "../../src/shared/time/clock.ts";
+import {
+  believed,
+  CLOCK_WAS_SET,
+  clockIs,
+  confirmedBy,
+  latestConfirmed,
+} from "../../src/shared/time/clock.ts";
 
 describe("N10: a clock that has moved by more than it can have is not believed", () => {
   test.each([
@@ -10,6 +16,12 @@ describe("N10: a clock that has moved by more than it can have is not believed",
     { what: "the clock is set back by less than any delay feels", seenMs: 99_500, is: 99_500 },
   ])("$what", ({ seenMs, is }) => {
     expect(believed(100_000, seenMs)).toBe(is);
+  });
+
+  test("of confirmations that pass each other on the way the latest counts", () => {
+    const arrived = [100_000, 102_000, 101_000];
+    const latest = arrived.reduce<number | undefined>(latestConfirmed, undefined);
+    expect(latest).toBe(102_000);
   });
 
   test("what a cron confirms is an instant", () => {

@@ -24,6 +24,11 @@ export function confirmedBy(cron: string): Instant | undefined {
   return cron.startsWith(CLOCK_IS) ? Number(cron.slice(CLOCK_IS.length)) : undefined;
 }
 
+/** The latest confirmed time. A confirmation that arrives after a later one sets nothing back. */
+export function latestConfirmed(lastMs: Instant | undefined, wallMs: Instant): Instant {
+  return Math.max(lastMs ?? wallMs, wallMs);
+}
+
 /**
  * The time according to a clock that was last confirmed at `lastMs` and shows `seenMs`. If the clock has
  * moved by more than the time between two confirmations, somebody may have set the clock. Then time stands
