@@ -25,7 +25,12 @@ const scripts = {
 
 // Tests wait for things and not for time: this is how long a thing may take on a busy machine of two cores. A
 // wait of its own (`test/local/support/scratch.ts`) is shorter, since it says what it has waited for.
-const patience = { testTimeout: 180_000, hookTimeout: 180_000 };
+const LONGEST_MS = 300_000;
+const patience = {
+  testTimeout: LONGEST_MS,
+  hookTimeout: LONGEST_MS,
+  expect: { poll: { timeout: 120_000 } },
+};
 
 /** Files of `npm run test:long` alone, unless one is named (CONTRIBUTING.md, "Tests"). */
 const withLongFiles =

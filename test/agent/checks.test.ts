@@ -153,9 +153,9 @@ describe("a command (health.md#command, health.md#command-of-a-check)", () => {
     const hidden = fileOf("hidden");
     const children = `sleep 600 & setsid sleep 600 & env -i sleep 600 & echo $! >${hidden}`;
     const script = `trap '' TERM HUP INT; echo begun; ${children}; wait`;
-    order(["sleep", "60"], [command(script, { timeoutMs: 300, intervalMs: 60_000 })]);
+    order(["sleep", "60"], [command(script, { timeoutMs: 3_000, intervalMs: 60_000 })]);
     expect((await untilStatus("critical"))?.output).toBe(
-      "its command has not ended within 300ms. Make it faster, or give the check a longer `timeout`: begun",
+      "its command has not ended within 3s. Make it faster, or give the check a longer `timeout`: begun",
     );
     await untilAlone();
     expect(lives(readProc(Number(readFileSync(hidden, "utf8"))) ?? NOBODY)).toBe(false);

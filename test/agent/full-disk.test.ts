@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isDiskFull } from "../../posix/errors.ts";
+import { sendSignal } from "../../posix/proc.ts";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
 
 const [LIVING, FULL, LATER] = ["living/main/1.1", "full/main/1.1", "later/main/1.1"];
@@ -18,7 +19,7 @@ beforeEach(async () => {
 afterEach(async () => {
   const { faults } = bench.plane;
   for (const id of [LIVING, FULL, LATER]) bench.plane.order([stop(id, { signal: "SIGKILL" })]);
-  for (const pid of bench.processes()) process.kill(pid, "SIGKILL");
+  for (const pid of bench.processes()) sendSignal(pid, "SIGKILL");
   if (mounted) execFileSync("umount", ["--lazy", bench.stateDir]);
   await bench.close();
   expect(faults).toEqual([]);

@@ -162,7 +162,6 @@ describe("artifacts", () => {
     });
     const order = sh(ID, "echo started", { artifacts: [artifact()] });
     bench.plane.order([how === "a stop" ? order : { ...order, timeoutMs: 1_500 }]);
-    await bench.plane.until("it is prepared", () => bench.plane.attempt(ID)?.state === "preparing");
     await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(1);
     end();
     const attempt = await bench.plane.untilState(ID, "gone");

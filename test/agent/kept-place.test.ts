@@ -77,7 +77,6 @@ describe("the files of its secrets (secrets.md#files)", () => {
         await swapper.stop();
       }
     },
-    120_000,
   );
 });
 

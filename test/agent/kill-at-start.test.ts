@@ -61,7 +61,7 @@ test("a kill right after the start leaves no process, even without a cgroup", as
     for (const { pid } of left) process.kill(pid, "SIGKILL");
     expect([alive, left]).toEqual([undefined, []]);
   }
-}, 120_000);
+});
 
 test("a process beside a stopped agent learns of an end although the shim goes on (rule R4)", async () => {
   const store = new AttemptStore(dir);
@@ -80,4 +80,4 @@ test("a process beside a stopped agent learns of an end although the shim goes o
   expect(await end).toMatchObject({ exit: { code: 3 } });
   expect(shim !== undefined && lives(shim)).toBe(true);
   await stopped.kill(id, 20_000);
-}, 60_000);
+});

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "vitest";
-import { LEASE_KILL_MS } from "../../agent/core/bounds.ts";
-import { WATCHDOG_LOOK_MS } from "../../agent/watchdog.ts";
+import { WATCHDOG_LAST_LEAD_MS } from "../../agent/watchdog.ts";
 import { type Bench, kill } from "./support/bench.ts";
 import { busyAgent, ID, LEASE_MS, leaseTest, leaseUntil, leftOfLease, nowMs } from "./support/leases.ts";
 
@@ -14,7 +13,7 @@ leaseTest(
     const agent = await busyAgent(bench, "echo ready; exec sleep 300");
     const until = leaseUntil(bench);
     bench.plane.override = () => ({ status: 503 });
-    expect(await leftOfLease(bench, until)).toBeGreaterThan(LEASE_KILL_MS - WATCHDOG_LOOK_MS);
+    expect(await leftOfLease(bench, until)).toBeGreaterThan(WATCHDOG_LAST_LEAD_MS);
     expect(agent.child.exitCode).toBeNull();
     bench.plane.override = () => undefined;
     const told = await bench.plane.untilState(ID, "exited");

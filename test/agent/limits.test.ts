@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, type TestContext, test, vi } from "vitest";
+import { sendSignal } from "../../posix/proc.ts";
 import { type Limit, noFiles, noProcesses } from "../support/limits.ts";
 import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
 
@@ -16,7 +17,7 @@ beforeEach(async () => {
 afterEach(async () => {
   const { faults } = bench.plane;
   for (const id of [LIVING, REFUSED, LATER]) bench.plane.order([stop(id, { signal: "SIGKILL" })]);
-  for (const pid of bench.processes()) process.kill(pid, "SIGKILL");
+  for (const pid of bench.processes()) sendSignal(pid, "SIGKILL");
   await bench.close();
   expect(faults).toEqual([]);
 });

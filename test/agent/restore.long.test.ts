@@ -91,7 +91,7 @@ const PHASES: Record<string, Phase> = {
       const deaf = "trap 'echo term >>$DIR/signals' TERM; echo ready; while :; do sleep 0.05; done";
       bench.plane.order([run(MAIN, ["sh", "-c", deaf], { env: { DIR: bench.dir } })]);
       await bench.plane.until("it runs", () => begun(MAIN));
-      bench.plane.order([stop(MAIN, { timeoutMs: 4_000 })]);
+      bench.plane.order([stop(MAIN, { timeoutMs: 15_000 })]);
       await expect.poll(() => linesOf("signals"), { timeout: 20_000 }).toBe("term\n");
     },
     found: { [MAIN]: "stopping" },

@@ -14,6 +14,7 @@ import {
 import { Shims } from "../../agent/exec/shims/shims.ts";
 import { readUnlessGone } from "../../posix/files.ts";
 import { childrenOf, environmentOf, listProcs, lives, type Proc } from "../../posix/proc.ts";
+import { pidOf } from "../local/support/scratch.ts";
 import { kill as killAgent, openBench, run, stop } from "./support/bench.ts";
 
 // Shims that run one command after the other (decisions/hosts.md#shims-that-serve).
@@ -111,8 +112,8 @@ describe("which shim runs a command", () => {
       false,
     ]);
     await expect.poll(() => second.shim !== undefined && lives(second.shim)).toBe(false);
-    process.kill(third.shim?.pid ?? 0, "SIGKILL");
-    process.kill(third.main?.pid ?? 0, "SIGKILL");
+    process.kill(pidOf(third.shim), "SIGKILL");
+    process.kill(pidOf(third.main), "SIGKILL");
     expect(await third.ended).toBe(null);
   });
 
@@ -136,7 +137,7 @@ describe("which shim runs a command", () => {
     const asked = command(["sh", "-c", "exit 3"]);
     const { ended, release, shim } = await shims.start(asked);
     expect(await ended).toBe(3);
-    process.kill(shim?.pid ?? 0, "SIGKILL");
+    process.kill(pidOf(shim), "SIGKILL");
     await expect.poll(() => existsSync(`/proc/${shim?.pid}`)).toBe(false);
     release?.(true);
     expect(readShimFile(asked.files)).toMatchObject({ shim: undefined, status: 3 });
@@ -170,17 +171,17 @@ describe("which shim runs a command", () => {
     const first = await start(shims, ["true"]);
     await first.ended;
     first.release?.(true);
-    process.kill(first.shim?.pid ?? 0, "SIGKILL");
+    process.kill(pidOf(first.shim), "SIGKILL");
     const second = await start(shims, ["sh", "-c", "exit 4"]);
     expect(await second.ended).toBe(4);
     expect(second.shim?.pid).not.toBe(first.shim?.pid);
   });
 
   test("one that hangs is killed, and begins nothing later", async () => {
-    const shim = new ServingShim({}, undefined, 200);
+    const shim = new ServingShim({}, undefined, 5_000);
     const first = await served(shim, command(["true"]));
     await first?.ended;
-    process.kill(first?.shim?.pid ?? 0, "SIGSTOP");
+    process.kill(pidOf(first?.shim), "SIGSTOP");
     const begun = join(dir, "begun");
     expect(await served(shim, command(["touch", begun]))).toBeUndefined();
     expect(first?.shim !== undefined && lives(first.shim)).toBe(false);
@@ -209,7 +210,7 @@ describe("which shim runs a command", () => {
       true,
       true,
     ]);
-    process.kill(started?.main?.pid ?? 0, "SIGKILL");
+    process.kill(pidOf(started?.main), "SIGKILL");
     expect(await started?.ended).toBe(137);
     shim.end();
   });

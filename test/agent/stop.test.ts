@@ -119,7 +119,7 @@ describe("`exited` means that the tree is empty (host-protocol.md#report)", () =
 });
 
 test("the host enforces the time limit itself (api.md#time-limits, tasks.md#placement-3)", async () => {
-  await runScript("trap '' TERM; echo ready; sleep 300", { killTimeoutMs: 100 }, 500);
+  await runScript("trap '' TERM; echo ready; sleep 300", { killTimeoutMs: 100 }, 5_000);
   const attempt = await bench.plane.untilState(ID, "exited");
   expect(attempt).toMatchObject({ timedOut: true, exit: { signal: "SIGKILL" } });
 });

@@ -44,4 +44,4 @@ test("what comes after a first kill is killed at the next look, and not after a 
   await once(second, "exit");
   expect(second.signalCode).toBe("SIGKILL");
   expect(uptime()).toBeLessThan(until);
-}, 60_000);
+});

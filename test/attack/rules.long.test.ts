@@ -176,5 +176,5 @@ describe("X14: rules mean what Git takes them to mean", () => {
       },
     );
     await fc.assert(property, { numRuns: 150 });
-  }, 120_000);
+  });
 });

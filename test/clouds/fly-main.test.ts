@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FLY_MAIN, FLY_NOTICE } from "../../src/providers/fly/scripts.ts";
 import { TRAITS } from "../../src/shared/cloud/kinds.ts";
-import { until } from "../local/support/scratch.ts";
+import { pidOf, until } from "../local/support/scratch.ts";
 
 // The first process of a machine of Fly, run here: it ends with the host's script, and tells of a stop
 // (clouds/fly.md#notice).
@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => {
   for (const { pid } of started.splice(0)) {
     try {
-      process.kill(-(pid ?? 0), "SIGKILL");
+      process.kill(-pidOf({ pid }), "SIGKILL");
     } catch {
       // It has ended.
     }

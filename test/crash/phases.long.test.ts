@@ -41,7 +41,7 @@ beforeAll(async () => {
     undisturbed.set(phase, await play(phase, "nobody", async () => undefined));
   });
   await Promise.all(plays);
-}, 120_000);
+});
 afterAll(async () => {
   await server.close();
   await endDrover(home, up);

@@ -9,11 +9,11 @@ let up: RunningDrover;
 beforeAll(async () => {
   home = makeHome("agent-end");
   up = await startDrover(home);
-}, 60_000);
+});
 afterAll(async () => {
   await endDrover(home, up);
   rmSync(home, { recursive: true, force: true });
-}, 60_000);
+});
 
 test("a command whose agent is told to end fails by the machinery, not by itself (rule R4)", async () => {
   const ready = join(home, "ready");
@@ -30,7 +30,7 @@ test("a command whose agent is told to end fails by the machinery, not by itself
     failure: { class: "infrastructure", code: "agent_ended" },
     tasks: [{ attempts: [{ state: "exited", exit: { code: 0 } }] }],
   });
-}, 120_000);
+});
 
 /** The pid of the agent on an instance, as its lock says. */
 function agentOf(instance: string): number {

@@ -16,11 +16,11 @@ let up: RunningDrover;
 beforeAll(async () => {
   home = makeHome("delete");
   up = await startDrover(home);
-}, 60_000);
+});
 afterAll(async () => {
   await endDrover(home, up);
   rmSync(home, { recursive: true, force: true });
-}, 60_000);
+});
 
 test("logs go before their run: reading them is a 410 that says so, and the run can be read", async () => {
   const config = await poolConfigOf(up);
@@ -39,7 +39,7 @@ test("logs go before their run: reading them is a 410 that says so, and the run 
     expect.stringMatching(/logs of run "logged" were deleted at .*retention/),
   ]);
   expect(await up.json(200, "GET", "/v1/runs/logged")).toMatchObject({ state: "complete", exitCode: 0 });
-}, 60_000);
+});
 
 test("only a run that has ended is deleted, and then its id answers 410 (api.md#delete)", async () => {
   const argv = ["sh", "-c", `while ! [ -e ${join(home, "go")} ]; do sleep 0.05; done; echo done`];
@@ -69,7 +69,7 @@ test("only a run that has ended is deleted, and then its id answers 410 (api.md#
   expect(asked).toMatchObject({ code: "expired_run", runs: ["old"] });
   const again = await drover(home, ["rm", "old"]);
   expect([again.code, again.stderr]).toEqual([125, expect.stringContaining("has been deleted")]);
-}, 120_000);
+});
 
 test("N1: a run that has not ended is deleted by force, and so is its poststop task", async () => {
   const stubborn = ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"];
@@ -82,7 +82,7 @@ test("N1: a run that has not ended is deleted by force, and so is its poststop t
   const removed = await drover(home, ["rm", "--force", "stuck"]);
   expect([removed.code, removed.stdout.toString()]).toEqual([0, "stuck is deleted\n"]);
   expect(await up.json(410, "GET", "/v1/runs/stuck")).toMatchObject({ code: "expired_run" });
-}, 60_000);
+});
 
 test("N1: `drover abort --force` ends a run whose stop waits for its poststop task", async () => {
   const tasks = [
@@ -94,7 +94,7 @@ test("N1: `drover abort --force` ends a run whose stop waits for its poststop ta
   await up.json(200, "POST", "/v1/runs/hung/abort", {});
   const forced = await drover(home, ["abort", "--force", "hung"]);
   expect([forced.code, forced.stdout.toString()]).toEqual([0, "hung ended: aborted\n"]);
-}, 60_000);
+});
 
 test("P9: a pool with an address that has no name can be corrected, and deleted", async () => {
   const config = await poolConfigOf(up);
@@ -121,4 +121,4 @@ test("P9: a pool with an address that has no name can be corrected, and deleted"
     return (await up.call("GET", "/v1/pools/lost")).status === 404 ? true : undefined;
   });
   expect(await up.json(200, "GET", "/v1/runs/second")).toMatchObject({ state: "aborted" });
-}, 120_000);
+});

@@ -201,7 +201,7 @@ describe("after SIGKILL (tasks.md#kept-5)", () => {
   });
 
   test("of both, a run whose time is over meanwhile is let go", async () => {
-    await kept("both-die", { keep: "2s" });
+    await kept("both-die", { keep: "10s" });
     const dir = await dirOf("both-die");
     killIfThere(await agentOf("both-die"));
     killIfThere(-up.pid);

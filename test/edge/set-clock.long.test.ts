@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { until } from "../local/support/scratch.ts";
 import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
@@ -98,7 +99,7 @@ async function setClock(
   let isKnown = false;
   const ask = async (id: string) => {
     // The control plane is started again meanwhile.
-    while (!isKnown) await up.call("GET", `/v1/runs/${id}`).catch(() => undefined);
+    while (!isKnown) await up.call("GET", `/v1/runs/${id}`).catch(() => sleep(20));
   };
   const asking = runs.map(ask);
   try {

@@ -12,11 +12,11 @@ let up: RunningDrover;
 beforeAll(async () => {
   home = makeHome("sticky");
   up = await startDrover(home);
-}, 60_000);
+});
 afterAll(async () => {
   await endDrover(home, up);
   rmSync(home, { recursive: true, force: true });
-}, 60_000);
+});
 
 const sh = (name: string, script: string) => ({
   name,
@@ -70,7 +70,7 @@ test("a group that has failed goes on with its data on the worker that had it", 
   ]);
   // Its end is known on the machine by the word of the control plane alone.
   await until("nothing of it is kept", () => keptHere().length === 0 || undefined);
-}, 120_000);
+});
 
 test("N9: one whose worker takes nothing more goes on with its data on another", async () => {
   const drained = join(home, "drained");
@@ -88,7 +88,7 @@ test("N9: one whose worker takes nothing more goes on with its data on another",
     expect.stringMatching(/^Data Stored: its data \(\d files, \w+\) are stored as sha256:[0-9a-f]{64}$/),
     `Data Moved: its directories continue with what placement 1 left on worker ${first.worker}`,
   ]);
-}, 120_000);
+});
 
 test("one whose machine is killed begins with nothing elsewhere, and says so", async () => {
   const again = join(home, "again");
@@ -104,4 +104,4 @@ test("one whose machine is killed begins with nothing elsewhere, and says so", a
     `Data Lost: it begins with empty directories: its data stayed on worker ${placements[0].worker}, ` +
       "which was lost",
   ]);
-}, 120_000);
+});

@@ -6,7 +6,7 @@ import { LoopbackCloud } from "../../local/loopback/cloud.ts";
 import type { Entry } from "../../local/loopback/ledger.ts";
 import { readProc } from "../../posix/proc.ts";
 import { creation, runs, startCloud, type TestCloud } from "./support/cloud.ts";
-import { scratchDir, until } from "./support/scratch.ts";
+import { pidOf, scratchDir, until } from "./support/scratch.ts";
 
 /** Two processes, of which the second tells its pid. */
 const TWO = "sleep 1000 & echo $! >second.pid; wait\n";
@@ -57,7 +57,7 @@ describe("the next cloud on a directory adopts the machines that live (issue 3, 
     const { id, second } = await machineOf(first);
     const [entry] = entriesOf(first.dir);
     const { stateOf } = await nextOn(first.dir);
-    process.kill(entry?.root?.pid ?? 0, "SIGKILL");
+    process.kill(pidOf(entry?.root), "SIGKILL");
     await until("it is terminated", () => stateOf(id) === "terminated");
     expect(runs(second)).toBe(false);
   });

@@ -61,32 +61,25 @@ test.each([
     expect(databases(up).filter((name) => !kept.includes(name))).toHaveLength(0);
     expect(await first()).toBe(200);
   },
-  120_000,
 );
 
 test.each([
   ["Ctrl-C", "SIGINT", 0],
   ["kill -9", "SIGKILL", "SIGKILL"],
-] as const)(
-  "P11: `drover up` starts again on its state directory after %s",
-  async (_, signal, code) => {
-    const before = await used();
-    process.kill(-before.pid, signal);
-    expect(await before.ended).toBe(code);
-    if (code === 0) {
-      const gone = ["awake", "context.json", "lock"].filter((name) =>
-        existsSync(join(before.stateDir, name)),
-      );
-      expect(gone).toEqual([]);
-    }
-    // A crash may leave any file half written.
-    else for (const name of NAMES) writeFileSync(join(before.stateDir, `${name}.new`), "");
-    up = await startDrover(home);
-    expect(await first()).toBe(200);
-    expect(await up.stop()).toBe(0);
-    up = await startDrover(home, {}, [], ["--fresh"]);
-    expect(await first()).toBe(404);
-    expect(await up.stop()).toBe(0);
-  },
-  120_000,
-);
+] as const)("P11: `drover up` starts again on its state directory after %s", async (_, signal, code) => {
+  const before = await used();
+  process.kill(-before.pid, signal);
+  expect(await before.ended).toBe(code);
+  if (code === 0) {
+    const gone = ["awake", "context.json", "lock"].filter((name) => existsSync(join(before.stateDir, name)));
+    expect(gone).toEqual([]);
+  }
+  // A crash may leave any file half written.
+  else for (const name of NAMES) writeFileSync(join(before.stateDir, `${name}.new`), "");
+  up = await startDrover(home);
+  expect(await first()).toBe(200);
+  expect(await up.stop()).toBe(0);
+  up = await startDrover(home, {}, [], ["--fresh"]);
+  expect(await first()).toBe(404);
+  expect(await up.stop()).toBe(0);
+});

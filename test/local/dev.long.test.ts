@@ -1,10 +1,12 @@
 // `npm run dev` on a copy of the sources: what a change leads to, and that nothing is left after Ctrl-C.
+
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { choosePort } from "../../local/ports.ts";
+import { sendSignal } from "../../posix/proc.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 import { type Context, leftOf } from "./support/up-process.ts";
 
@@ -65,7 +67,7 @@ test("a change is built and restarts `drover up`, a mistake does not; Ctrl-C end
   expect(await dev.ended).toBe(0);
   expect(dev.said()).toContain("Nothing is left running.");
   expect(leftOf(stateDir)).toEqual([]);
-}, 180_000);
+});
 
 function startDev(dir: string, stateDir: string) {
   const child: ChildProcess = spawn(process.execPath, ["scripts/dev.mjs", "--state", stateDir], {
@@ -86,7 +88,7 @@ function startDev(dir: string, stateDir: string) {
     // It ends its `drover up` when it is asked to.
     signal("SIGINT");
     await ended;
-    for (const pid of leftOf(stateDir)) process.kill(pid, "SIGKILL");
+    for (const pid of leftOf(stateDir)) sendSignal(pid, "SIGKILL");
   });
   return { said: () => said, interrupt: () => signal("SIGINT"), ended };
 }

@@ -8,7 +8,7 @@ import {
   type RunningDrover,
   startDrover,
 } from "../edge/support/drover.ts";
-import { until } from "./support/scratch.ts";
+import { pidOf, until } from "./support/scratch.ts";
 import { leftOf } from "./support/up-process.ts";
 
 let home: string;
@@ -55,11 +55,11 @@ test("P36: drover up says that workerd or a machine was killed, and what ran the
   const machines = new Set(leftOf(up.stateDir));
   const [machine] = childrenOf(up.pid).filter(({ pid, session }) => machines.has(pid) && pid === session);
   const [workerd] = childrenOf(up.pid).filter(({ pid }) => pid !== machine?.pid);
-  process.kill(workerd?.pid ?? 0, "SIGKILL");
+  process.kill(pidOf(workerd), "SIGKILL");
   await until("the control plane is back", () => up.said().includes("is running again") || undefined);
   expect(up.said()).toMatch(/the control plane \(workerd\) was killed by SIGKILL, and is being restarted/);
   expect(up.said()).toMatch(/the control plane is running again: 1 run running, 0 waiting\./);
-  process.kill(machine?.pid ?? 0, "SIGKILL");
+  process.kill(pidOf(machine), "SIGKILL");
   await until("the machine is told of", () => up.said().includes("with 1 run on it (busy)") || undefined);
   expect(up.said()).toMatch(
     /machine default-\S+-1 was killed by SIGKILL with 1 run on it \(busy\)\. Another/,

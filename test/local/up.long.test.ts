@@ -9,14 +9,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { portProblem } from "../../local/ports.ts";
 import { machineSize } from "../../posix/machine-size.ts";
-import { listProcs } from "../../posix/proc.ts";
+import { listProcs, sendSignal } from "../../posix/proc.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 import {
@@ -32,6 +32,14 @@ import {
 /** What the tiny Worker shows of the pool `default`. */
 const PoolShown = z.object({ config: PoolConfig });
 
+/** Undefined: the port is in use, such as by `drover up` while it looks whether it is free. */
+function listenerOn(port: number): Promise<Server | undefined> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(undefined));
+    server.listen(port, "127.0.0.1", () => resolve(server));
+  });
+}
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 const kept = (stateDir: string) => JSON.parse(readFileSync(join(stateDir, "up.json"), "utf8"));
 
@@ -46,8 +54,10 @@ async function killedWithMachine() {
   expect(await killed.ended).toBe("SIGKILL");
   const port = Number(new URL(context.url).port);
   await until("the runtime has gone with it", async () => (await portProblem(port)) === undefined);
-  const machine = leftOf(stateDir);
-  expect(machine).toHaveLength(3);
+  const machine = await until("the machine alone is left", () => {
+    const left = leftOf(stateDir);
+    return left.length === 3 ? left : undefined;
+  });
   return { stateDir, context, machine };
 }
 
@@ -156,9 +166,8 @@ describe("drover up", () => {
     const taken = await until("a port is chosen", () =>
       existsSync(join(stateDir, "up.json")) ? kept(stateDir).port : undefined,
     );
-    const thief = createServer();
+    const thief = await until("the port is taken away", () => listenerOn(taken));
     onTestFinished(() => void thief.close());
-    await new Promise<void>((resolve) => thief.listen(taken, "127.0.0.1", resolve));
     const { url } = await whenUp(running, stateDir);
     expect(Number(new URL(url).port)).not.toBe(taken);
   });
@@ -223,7 +232,7 @@ describe("drover up", () => {
     await bootMachine(stateDir, "w1");
     running.interrupt();
     // Two presses are told from one that arrives twice by the time between them, and by nothing else.
-    await sleep(700);
+    await sleep(3_000);
     running.interrupt();
     expect(await running.ended).toBe(130);
     await until("nothing is left", () => leftOf(stateDir).length === 0);
@@ -238,7 +247,7 @@ it("workerd that is killed, and killed again each time that it starts, comes bac
   while (killed.size < 4) {
     const children = listProcs().filter(({ ppid, ended }) => ppid === running.pid && !ended);
     for (const { pid } of children) {
-      if (!killed.has(pid)) process.kill(pid, "SIGKILL");
+      if (!killed.has(pid)) sendSignal(pid, "SIGKILL");
       killed.add(pid);
     }
     await sleep(1);
@@ -258,7 +267,7 @@ it("workerd that dies before it has read its configuration is started again", as
   const died = join(stateDir, "died");
   // Its child keeps the pipe open. So Node hears of the death, and never of a broken pipe.
   writeFileSync(guard, `#!/bin/sh\nexec 4<&0\nsleep 300 <&4 >&4 2>&4 &\n: >'${died}'\nkill -9 $$\n`);
-  for (const { ppid, pid } of listProcs()) if (ppid === running.pid) process.kill(pid, "SIGKILL");
+  for (const { ppid, pid } of listProcs()) if (ppid === running.pid) sendSignal(pid, "SIGKILL");
   await until("it has died", () => existsSync(died) || undefined);
   writeFileSync(guard, whole);
   await answersAndEnds({ stateDir, running, context });

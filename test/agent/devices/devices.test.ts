@@ -77,7 +77,7 @@ describe("an agent with a plug-in for devices (devices.md#plug-in)", () => {
     has();
     await bench.plane.until("it reports that none is left", () => listed()?.list.length === 0);
     expect(listed()).toEqual({ list: [] });
-  }, 60_000);
+  });
 });
 
 describe("a task gets its devices (devices.md#environment)", () => {

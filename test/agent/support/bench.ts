@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { inject } from "vitest";
 import { closedParent } from "../../../agent/exec/files/reach.ts";
 import { removeGroup } from "../../../posix/cgroup.ts";
-import { childrenOf } from "../../../posix/proc.ts";
+import { childrenOf, sendSignal } from "../../../posix/proc.ts";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import { CODE, FakePlane } from "./fake-plane.ts";
@@ -113,7 +113,7 @@ export async function openBench(): Promise<Bench> {
       for (const { child } of agents) child.kill("SIGKILL");
       await Promise.all(agents.map(({ ended }) => ended));
       const broken = agents.map(({ stderr }) => stderr()).find((log) => log.includes("invariant_violated"));
-      for (const pid of marked(marker, agents)) killIfThere(pid);
+      for (const pid of marked(marker, agents)) sendSignal(pid, "SIGKILL");
       const groups = join(stateDir, "groups");
       for (const name of existsSync(groups) ? readdirSync(groups) : []) {
         const group = JSON.parse(readFileSync(join(groups, name), "utf8"));
@@ -123,15 +123,6 @@ export async function openBench(): Promise<Bench> {
       if (broken !== undefined) throw new Error(`an invariant was broken: ${broken}`);
     },
   };
-}
-
-/** Kills a process. A `sleep` of the watchdog may end by itself first. */
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has already ended.
-  }
 }
 
 /** Waits: the kernel releases a cgroup only a moment after its last process has ended. */

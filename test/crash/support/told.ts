@@ -42,6 +42,7 @@ export class Told {
     }
     const { items } = await up.json(200, "GET", `/v1/runs/${id}/events`);
     const log = await up.call("GET", `/v1/runs/${id}/logs/main/stdout`);
+    if (!log.ok && log.status !== 404) throw new Error(`the log of ${id} has the status ${log.status}`);
     // A run that never began has no logs to show.
     const bytes = log.status === 404 ? Buffer.alloc(0) : Buffer.from(await log.arrayBuffer());
     const end = { status, events: items, stdout: createHash("sha256").update(bytes).digest("hex") };

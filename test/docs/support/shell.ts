@@ -37,7 +37,7 @@ export const NOT_HERE = new RegExp(
 const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "sudo"];
 
 /** How long the examples of one document may take together on a busy machine. */
-export const WITHIN_MS = 120_000;
+export const WITHIN_MS = 300_000;
 
 /**
  * Gives a reader the command, the scripts of the recipes and one of theirs to run, and nothing that could

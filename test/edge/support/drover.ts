@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync } from "
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
-import { environmentOf, listProcs, type Proc } from "../../../posix/proc.ts";
+import { environmentOf, listProcs, type Proc, sendSignal } from "../../../posix/proc.ts";
 import { until } from "../../local/support/scratch.ts";
 import { leftOf } from "../../local/support/up-process.ts";
 import { noViolations } from "../../support/violations.ts";
@@ -161,11 +161,8 @@ export async function endDrover(home: string, running: RunningDrover | undefined
 
 /** SIGKILL to a process, or to a group by its negative number; it may have ended already. */
 export function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has already ended.
-  }
+  // That of a process which was never started: 0 would be the tests themselves.
+  if (pid !== 0) sendSignal(pid, "SIGKILL");
 }
 
 /** The configuration of the pool `default`, with its provider's secret, which is never shown. */

@@ -19,6 +19,12 @@ export function scratchDir(): string {
   return dir;
 }
 
+/** The pid of a process that must be there. A pid of 0 would signal the tests themselves. */
+export function pidOf(process: { pid?: number | undefined } | undefined): number {
+  if (process?.pid === undefined) throw new Error("There is no such process.");
+  return process.pid;
+}
+
 /**
  * Waits until `look` gives something, and returns that; fails with `what` if it does not in time, and with
  * what there was to `see` instead.

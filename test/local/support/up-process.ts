@@ -1,11 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
-import { environmentOf, listProcs } from "../../../posix/proc.ts";
+import { environmentOf, listProcs, sendSignal } from "../../../posix/proc.ts";
 import { creation } from "./cloud.ts";
-import { until } from "./scratch.ts";
+import { pidOf, until } from "./scratch.ts";
 
 /** A `drover up` in a process group of its own, as a terminal would have it. */
 export interface UpProcess {
@@ -37,16 +37,11 @@ export function startUp(stateDir: string, ...flags: string[]): UpProcess {
   onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) process.kill(-pid, "SIGKILL");
     await ended;
-    for (const left of leftOf(stateDir)) process.kill(left, "SIGKILL");
+    for (const left of leftOf(stateDir)) sendSignal(left, "SIGKILL");
     // As the next `drover up` would: the cgroups of machines that a killed one left lie outside the checkout.
     if (existsSync(stateDir)) await new LoopbackCloud({ dir: stateDir, onProblem: () => {} }).endAll();
   });
   return { pid, said: () => said, ended, interrupt: () => process.kill(-pid, "SIGINT") };
-}
-
-function pidOf(child: ChildProcess): number {
-  if (child.pid === undefined) throw new Error("The process could not be started.");
-  return child.pid;
 }
 
 export interface Context {
