@@ -16,9 +16,12 @@ export async function cleaningFirst<Result>(
     for (const one of SIGNALS) process.removeListener(one, onSignal);
   };
   const end = async (signal: NodeJS.Signals) => {
-    await clean();
-    forget();
-    process.kill(process.pid, signal);
+    try {
+      await clean();
+    } finally {
+      forget();
+      process.kill(process.pid, signal);
+    }
   };
   const onSignal = (signal: NodeJS.Signals) => {
     ending ??= end(signal);

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../../src/shared/words.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
@@ -44,7 +45,7 @@ export interface Wrangler {
 }
 
 /** Opens wrangler. Throws a `CliError` if it cannot run here. */
-export function openWrangler({ env }: Pick<Io, "env">): Wrangler {
+export function openWrangler({ env, say }: Pick<Io, "env" | "say">): Wrangler {
   const [major] = process.versions.node.split(".");
   if (Number(major) < LEAST_NODE) {
     throw new CliError(`wrangler needs Node ${LEAST_NODE}, and this is Node ${process.versions.node}.`, [
@@ -93,8 +94,12 @@ export function openWrangler({ env }: Pick<Io, "env">): Wrangler {
       return path;
     },
     async close() {
-      await Promise.all([...running].map(ended));
-      rmSync(directory, { recursive: true, force: true });
+      for (const child of running) {
+        if (!(await ended(child)))
+          await say(`wrangler (process ${child.pid}) does not end, and may go on by itself`);
+      }
+      // What it has started may still be writing there.
+      rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }
@@ -114,14 +119,19 @@ function commandOf(): string[] {
   return ["npx", "--yes", `wrangler@${WRANGLER_VERSION}`];
 }
 
-/** Asks wrangler to end, which passes it on to the process that it has started, and waits for both. */
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined) return; // it could not be started
-  const over = new Promise((resolve) => child.once("exit", resolve));
+/**
+ * Asks wrangler to end, which passes it on to the process that it has started and waits for it. Resolves with
+ * whether it has ended: to kill it would leave that process behind.
+ */
+async function ended(child: ChildProcess): Promise<boolean> {
+  if (child.pid === undefined) return true; // it could not be started
+  const giveUp = new AbortController();
+  const over = new Promise<boolean>((resolve) => child.once("exit", () => resolve(true)));
   child.kill("SIGTERM");
-  const kill = setTimeout(() => child.kill("SIGKILL"), END_MS);
-  await over;
-  clearTimeout(kill);
+  const late = sleep(END_MS, false, { signal: giveUp.signal }).catch(() => false);
+  const hasEnded = await Promise.race([over, late]);
+  giveUp.abort();
+  return hasEnded;
 }
 
 function endOf(child: ChildProcess, program: string): Promise<number> {

@@ -96,13 +96,15 @@ function attemptOf({ attempt }: RunEvent["details"]): string | undefined {
   return attempt?.split("/").at(-1);
 }
 
+/** What is answered about an attempt, or its output, that is no longer kept. */
+const GONE: readonly string[] = ["unknown_task", "unknown_attempt", "expired_logs"];
+
 /** Copies an attempt's output. A missing attempt is not an error: only the latest attempts are kept. */
 async function copyIfKept({ io, copy }: Story, what: AttemptStream, printer: StoryPrinter): Promise<void> {
   try {
     await copy(what, printer);
   } catch (error) {
-    const gone = error instanceof ApiError && ["unknown_task", "expired_logs"].includes(error.code);
-    if (!gone) throw error;
+    if (!(error instanceof ApiError && GONE.includes(error.code))) throw error;
     await io.say(
       `The ${what.stream} of an earlier attempt of ${what.task} (${what.attempt}) is no longer kept.`,
     );

@@ -1,4 +1,5 @@
 // How the output of a task is followed from one attempt to the next.
+import { ApiError } from "../errors.ts";
 import type { Target } from "../transport/http.ts";
 import { ask } from "../transport/operations.ts";
 import { attemptsOf } from "./attempts.ts";
@@ -14,11 +15,28 @@ export async function* followTask(
   run: string,
   { tail, tailLines, fromFirst, ...selection }: LogSelection,
 ): AsyncGenerator<Uint8Array> {
-  let attempt = yield* readLog(target, run, { ...selection, tail, tailLines, fromFirst });
+  let attempt = yield* readUnlessDropped(target, run, { ...selection, tail, tailLines, fromFirst });
   for (;;) {
     attempt = await nextAttempt(target, run, selection, attempt);
     if (attempt === undefined) return;
-    yield* readLog(target, run, { ...selection, attempt });
+    attempt = yield* readUnlessDropped(target, run, { ...selection, attempt });
+  }
+}
+
+/** Stands for an attempt that is no longer kept. For `nextAttempt`, the oldest that is kept comes next. */
+const DROPPED = "dropped";
+
+/** As `readLog`. A task that is started again and again drops old attempts, perhaps while one is read. */
+async function* readUnlessDropped(
+  target: Target,
+  run: string,
+  selection: LogSelection,
+): AsyncGenerator<Uint8Array, string | undefined> {
+  try {
+    return yield* readLog(target, run, selection);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === "unknown_attempt") return DROPPED;
+    throw error;
   }
 }
 

@@ -92,6 +92,9 @@ function ofSort({ field, values, others }: RowSort): { where: string; bound: rea
   return { where: among, bound: [`$.${field}`, ...values] };
 }
 
+/** How many ended rows are read at a time, as far as somebody wants them. */
+const ENDED_AT_ONCE = 64;
+
 /** The tables of all kinds of objects. */
 export type TableName =
   | "runs"
@@ -146,14 +149,17 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   *readEnded(limit: number, except?: Except): Generator<[string, Row]> {
-    if (!this.#exists) return;
     const others = except === undefined ? "" : "AND ifnull(json_extract(v, ?), 0) <= ?";
-    const sql = `SELECT k, v FROM ${this.#table} WHERE live = 0 ${others} ORDER BY k LIMIT ?`;
+    const from = `${this.#table} WHERE live = 0 AND k > ? ${others} ORDER BY k LIMIT ?`;
     const bound = except === undefined ? [] : [`$.${except.field}`, except.above];
-    const most = Number.isFinite(limit) ? limit : -1;
-    for (const { k, v } of this.#sql.exec<{ k: string; v: string }>(sql, ...bound, most)) {
-      // Rows are JSON, as in `#select`.
-      yield [k, JSON.parse(v) as Row];
+    let after = "";
+    for (let left = limit; left > 0; ) {
+      const asked = Math.min(left, ENDED_AT_ONCE);
+      const rows = this.#select(from, after, ...bound, asked);
+      yield* rows;
+      if (rows.length < asked) return;
+      left -= asked;
+      after = rows.at(-1)?.[0] ?? after;
     }
   }
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RunStatus } from "../../src/schema/run/run.ts";
 import { type Bench, openBench } from "./support/command.ts";
-import { json, statusOf, taskOf } from "./support/control-plane.ts";
+import { json, problem, statusOf, taskOf } from "./support/control-plane.ts";
 
 let bench: Bench;
 beforeEach(async () => {
@@ -180,6 +180,21 @@ test("a task that was started again before its output was asked for shows all at
   expect(back.stdout.toString()).toBe("one two");
   const followed = await bench.run(["logs", "-f", "--stdout", "r1"]);
   expect(followed.stdout.toString()).toBe("two");
+});
+
+test("a task whose first attempts are dropped while they are read shows those that are kept", async () => {
+  const { plane } = bench;
+  const attempts = ["r1/main/1.1", "r1/main/1.2", "r1/main/1.3"].map((id) => attemptOf(id));
+  plane.ends = { state: "complete", tasks: [taskOf({ attempts, phase: "dead" })] };
+  const texts: Record<string, string> = { "1.2": "two ", "1.3": "three" };
+  plane.on("GET", LOGS, ({ query }, res) => {
+    const attempt = query.get("attempt") ?? "1.3";
+    if (attempt !== "1.1") return void res.writeHead(200, { "drover-attempt": attempt }).end(texts[attempt]);
+    plane.runs.set("r1", statusOf("r1", { tasks: [taskOf({ attempts: attempts.slice(1), phase: "dead" })] }));
+    problem(res, 404, "unknown_attempt");
+  });
+  const ran = await bench.run(["run", "--id", "r1", "--", "x"]);
+  expect(ran.stdout.toString()).toBe("two three");
 });
 
 function attemptOf(id: string): RunStatus["tasks"][number]["attempts"][number] {

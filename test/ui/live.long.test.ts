@@ -37,6 +37,29 @@ describe.skipIf(!hasBrowser)("live data of the dashboard (ui.md#live-data)", () 
     await page.context().close();
   });
 
+  test("a run that ends before the stream begins is shown as ended (ui.md#live-data)", async () => {
+    const id = await at.run("sleep 1000");
+    await at.until(id, "running");
+    const { page, close } = await at.open("/ui/admin");
+    let release = () => {};
+    const held = new Promise<void>((done) => {
+      release = done;
+    });
+    await page.route("**/v1/events?*", async (route) => {
+      await held;
+      await route.continue();
+    });
+    const asksForStream = page.waitForRequest("**/v1/events?*");
+    await page.goto(`${at.url}/ui/runs/${id}`);
+    await page.locator("main .state").filter({ hasText: "running" }).first().waitFor();
+    await asksForStream;
+    await at.json(200, "POST", `/v1/runs/${id}/abort`, {});
+    await at.until(id, "done");
+    release();
+    await page.locator("main .state").filter({ hasText: "aborted" }).first().waitFor();
+    await close();
+  });
+
   test("eight tabs hold one stream, and another one takes over when its tab is closed", async () => {
     const first = await at.open("/ui/runs");
     await mark(first.page, LIVE).waitFor();

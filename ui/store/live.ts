@@ -69,6 +69,12 @@ export function startLive(): void {
   });
 }
 
+/** Whether another tab has news only from now on, as it says. */
+function hasBegun(before: Live, now: Live): boolean {
+  const isAnew = now.is === "live" && now.at === undefined && before.is !== "live";
+  return before.is === "connecting" || isAnew;
+}
+
 /** The latest change of each pool that has been applied here, from which a stream goes on. */
 const latest = new Map<string, number>();
 
@@ -82,7 +88,7 @@ async function takePart(pool: string, ending: AbortSignal): Promise<void> {
   tabs.onmessage = ({ data }: MessageEvent<Told>) => {
     if ("changes" in data) take(data.changes);
     else if ("state" in data) {
-      if (live.peek().is === "connecting") noteBegin();
+      if (hasBegun(live.peek(), data.state)) noteBegin();
       live.value = data.state;
     } else if (isLeading) tell({ state: live.peek() });
   };

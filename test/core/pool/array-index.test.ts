@@ -71,3 +71,17 @@ test("an array whose first run ends after the table was looked through is found"
   index.follow(keyOf(late), undefined, late);
   expect(index.membersOf("default", "late").counts.well).toBe(1);
 });
+
+test("an array whose run has ended and is not written yet is found after that, too", () => {
+  const disk = new MapDisk<RunRow>();
+  const over = ended("b-0", "b", 0, 1);
+  disk.rows.set(keyOf(over), { row: { ...over, state: "running" }, live: true });
+  const table = new Rows<RunRow>(disk, ({ state }) => state === "running");
+  const index = new ArrayIndex(table);
+  table.set(keyOf(over), over, T0);
+  index.follow(keyOf(over), { ...over, state: "running" }, over);
+  expect(index.membersOf("default", "another").size).toBe(0);
+  table.flush();
+  expect([...table.inMemory()]).toEqual([]);
+  expect(index.membersOf("default", "b").counts.well).toBe(1);
+});

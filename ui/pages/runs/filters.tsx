@@ -1,6 +1,6 @@
 // How does a reader choose which runs are shown?
 import { RUN_STATES } from "../../../src/shared/run-state.ts";
-import { go, queryOf, withQuery } from "../../router/place.ts";
+import { go, place, withQuery } from "../../router/place.ts";
 import { type Filter, filterOf } from "./filter.ts";
 
 const TIMES = ["15m", "1h", "6h", "24h", "7d"];
@@ -85,7 +85,7 @@ function Switch(props: {
   choose: (changes: Record<string, string | undefined>) => void;
 }) {
   const { name, isOn, word, choose } = props;
-  const turn = () => choose({ [name]: queryOf(name) === "" ? "1" : undefined });
+  const turn = () => choose({ [name]: place.peek().query.has(name) ? undefined : "1" });
   return (
     <label>
       <input type="checkbox" checked={isOn} onChange={turn} /> {word}

@@ -88,8 +88,7 @@ export class ArrayIndex {
       members.note(at, row);
       if (oldest === undefined || at < oldest) oldest = at;
     }
-    this.#spans ??= this.#rows.endedSpans("array.id");
-    const span = this.#spans.get(array);
+    const span = this.#spansNow().get(array);
     if (span !== undefined) {
       const first = Math.min(...[...(this.#followed.get(key)?.values() ?? [])].map(arrivalOf));
       const ended = this.#rows.endedWith("array.id", array, { from: span.first, below: above(span.last) });
@@ -101,6 +100,16 @@ export class ArrayIndex {
     }
     if (this.#isWanted(key)) this.#members.set(key, members);
     return members;
+  }
+
+  /** What ends before it is written is not among what the disk has of ends, and so counts from memory. */
+  #spansNow(): ReadonlyMap<string, Bounds> {
+    if (this.#spans !== undefined) return this.#spans;
+    const spans = this.#rows.endedSpans("array.id");
+    for (const [key, row] of this.#rows.inMemory())
+      if (row.array !== undefined) widen(spans, row.array.id, key);
+    this.#spans = spans;
+    return spans;
   }
 
   /**

@@ -9,7 +9,7 @@ import type { RunRef } from "../../messages.ts";
 import { isOpen, type RunRow, runKey } from "../record.ts";
 import type { Configured, PoolState, ReadonlyConfigured } from "../state.ts";
 
-/** The most ended runs that a pool examines and forgets at a time. */
+/** The most ended runs that a pool forgets at a time. */
 export const FORGET_BATCH = 32;
 /** The shortest time between two searches for ended runs whose retention is over. */
 export const FORGET_LOOK_MS = 60_000;
