@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)("the webhooks in the dashboard", () => {
     const { page, close } = await at.open("/ui/admin/webhooks?webhook=replayed");
     await page.getByText("Attempts in a row that failed").waitFor();
     const row = page.getByRole("row").filter({ hasText: run });
-    await row.getByText("500", { exact: true }).waitFor();
+    await row.locator("td:nth-child(7)").getByText("500").waitFor();
     const id = (await row.locator("td:nth-child(2)").textContent()) ?? "";
     await row.getByRole("link", { name: id }).click();
     const chosen = page.getByRole("region", { name: `Delivery ${id}` });
