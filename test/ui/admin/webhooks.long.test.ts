@@ -132,8 +132,8 @@ describe.skipIf(!hasBrowser)("the webhooks in the dashboard", () => {
     // Another try begins anew.
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("button", { name: "Create webhook" }).click();
-    expect(await dialog.getByLabel("Name").inputValue()).toBe("");
-    expect(await dialog.getByRole("alert").count()).toBe(0);
+    await expect.poll(() => dialog.getByLabel("Name").inputValue()).toBe("");
+    await expect.poll(() => dialog.getByRole("alert").count()).toBe(0);
     await close();
   });
 
