@@ -23,7 +23,7 @@ import {
 import { ADMIN_TOKEN, type Plan, planLines, planOf, type Wanted } from "./plan.ts";
 import { readRecord, recordPath } from "./record.ts";
 import { removeLeftSecrets } from "./secrets-file.ts";
-import { cleaningFirst } from "./signals.ts";
+import { withCleanup } from "./signals.ts";
 import { deployed, type Work, writeConfiguration } from "./steps.ts";
 import { openWrangler, type Wrangler } from "./wrangler.ts";
 
@@ -51,15 +51,9 @@ export async function deploy(io: Io, flags: DeployFlags): Promise<void> {
   refuseLostToken(flags);
   refuseUnknownContext(io, readConfig(io));
   const wrangler = openWrangler(io);
-  await cleaningFirst(
+  await withCleanup(
     () => wrangler.close(),
-    async () => {
-      try {
-        await deployAs(io, wrangler, flags);
-      } finally {
-        await wrangler.close();
-      }
-    },
+    () => deployAs(io, wrangler, flags),
   );
 }
 

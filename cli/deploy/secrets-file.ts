@@ -2,7 +2,7 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { makeFolderFor } from "./record.ts";
-import { cleaningFirst } from "./signals.ts";
+import { withCleanup } from "./signals.ts";
 
 const PRIVATE_FILE = 0o600;
 
@@ -17,14 +17,10 @@ export async function withSecretsFile<Result>(
 ): Promise<Result> {
   const path = `${stemOf(record)}${process.pid}`;
   const remove = () => rmSync(path, { force: true });
-  return await cleaningFirst(remove, async () => {
-    try {
-      makeFolderFor(path);
-      writeFileSync(path, JSON.stringify(secrets), { mode: PRIVATE_FILE });
-      return await act(path);
-    } finally {
-      remove();
-    }
+  return await withCleanup(remove, async () => {
+    makeFolderFor(path);
+    writeFileSync(path, JSON.stringify(secrets), { mode: PRIVATE_FILE });
+    return await act(path);
   });
 }
 

@@ -1,13 +1,14 @@
-// What happens before a signal ends a deployment (deploy.md#signals)?
+// What is cleaned up after a part of a deployment, also if a signal ends it (deploy.md#signals)?
 
 /** The signals that end a command. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Carries out `act`. If a signal is to end this process meanwhile, `clean` is carried out first, and nothing
- * follows on `act`. Calls may be nested: each cleans, and the process ends after the last.
+ * Carries out `act`, and then `clean`, however `act` ends. If a signal is to end this process meanwhile,
+ * `clean` is carried out first, and nothing follows on `act`. Calls may be nested: each cleans, and the
+ * process ends after the last. `clean` may be called twice.
  */
-export async function cleaningFirst<Result>(
+export async function withCleanup<Result>(
   clean: () => void | Promise<void>,
   act: () => Promise<Result>,
 ): Promise<Result> {
@@ -31,6 +32,10 @@ export async function cleaningFirst<Result>(
     return await act();
   } finally {
     if (ending !== undefined) await new Promise(() => undefined); // the signal ends this process
-    forget();
+    try {
+      await clean();
+    } finally {
+      forget();
+    }
   }
 }

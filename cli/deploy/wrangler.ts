@@ -1,10 +1,10 @@
 // How is wrangler found and called (deploy.md#wrangler)?
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../../src/shared/words.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
@@ -125,13 +125,12 @@ function commandOf(): string[] {
  */
 async function ended(child: ChildProcess): Promise<boolean> {
   if (child.pid === undefined) return true; // it could not be started
-  const giveUp = new AbortController();
-  const over = new Promise<boolean>((resolve) => child.once("exit", () => resolve(true)));
+  const over = once(child, "exit", { signal: AbortSignal.timeout(END_MS) });
   child.kill("SIGTERM");
-  const late = sleep(END_MS, false, { signal: giveUp.signal }).catch(() => false);
-  const hasEnded = await Promise.race([over, late]);
-  giveUp.abort();
-  return hasEnded;
+  return over.then(
+    () => true,
+    () => false,
+  );
 }
 
 function endOf(child: ChildProcess, program: string): Promise<number> {

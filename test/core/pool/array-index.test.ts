@@ -58,9 +58,7 @@ test("an array reads what ended in its own time, also what ends later", () => {
   const parts = [ended("p-0", "p", 0, 2), ended("p-1", "p", 1, 3)];
   const { index, read } = indexOf([...others, ...parts].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)));
   expect(index.membersOf("default", "p")).toMatchObject({ size: 3, missing: 1, counts: { well: 2 } });
-  expect(read).toEqual(["other-2", "p-0", "other-3", "p-1"].filter((run) => read.includes(run)));
-  expect(read).not.toContain("other-0");
-  expect(read).not.toContain("other-5");
+  expect(read).toEqual(["p-0", "other-3", "p-1"]);
 });
 
 test("an array whose first run ends after the table was looked through is found", () => {
