@@ -162,7 +162,8 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     expect(await page.locator(".log-row").count()).toBeLessThan(300);
     await until("earlier lines are read", async () => {
       await scrollTo(page, 0);
-      return Number((await rowsOf(page))[0]) < 1_200_000;
+      // The first row in memory may be the rest of its line, which is a smaller number.
+      return Number((await rowsOf(page))[1]) < 1_200_000;
     });
     expect(await page.locator(".log-row").count()).toBeLessThan(300);
     // What is read next is a range of at most a mebibyte; and once, to count lines, the rest of a stored row.

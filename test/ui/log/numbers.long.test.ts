@@ -23,7 +23,10 @@ describe.skipIf(!hasBrowser)("the numbers of the lines of an output", () => {
   async function untilNumbered(page: Page): Promise<void> {
     await until("the lines have their numbers", async () => {
       const rows = await numberedRowsOf(page);
-      for (const [number, text] of rows) expect(["", text]).toContain(number);
+      const [first = ["", ""], ...others] = rows;
+      for (const [number, text] of others) expect(["", text]).toContain(number);
+      // The first row in memory may be the rest of its line.
+      if (first[0] !== "") expect(first[0]).toMatch(new RegExp(`${first[1]}$`));
       return rows.length > 10 && rows.every(([number]) => number !== "");
     });
   }
@@ -48,7 +51,7 @@ describe.skipIf(!hasBrowser)("the numbers of the lines of an output", () => {
     expect(ranges.filter((range) => range.startsWith("bytes=0-"))).toEqual([]);
     await until("earlier lines are read", async () => {
       await scrollTo(page, 0);
-      return Number((await rowsOf(page))[0]) < 1_200_000;
+      return Number((await rowsOf(page))[1]) < 1_200_000;
     });
     await untilNumbered(page);
     await close();
