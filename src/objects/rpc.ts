@@ -52,6 +52,9 @@ export type * from "./files/log-api.ts";
 export type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
 export type { Acting, PoolRef, RegistryApi } from "./registry/api.ts";
 
+/** A `notAfter` that has always passed: the run is found if it is there, and is not made. */
+export const FIND_ONLY: Instant = 0;
+
 /**
  * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
  * submission.

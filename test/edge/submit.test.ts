@@ -51,6 +51,24 @@ describe("one run", () => {
     expect(edge.runs.size).toBe(1);
   });
 
+  test("whose job to follow has no run is found, and is not made if it was refused meanwhile", async () => {
+    const edge = createEdge();
+    await edge.json(201, "PUT", "/v1/jobs/etl", { spec: SPEC });
+    const follows = { ...SPEC, id: "mine", after: [{ job: "etl" }] };
+    const made = await edge.json(201, "POST", "/v1/jobs/etl/trigger", { key: "one" });
+    await edge.json(201, "POST", "/v1/runs", follows);
+    edge.runs.delete(made.id);
+    expect(await edge.json(200, "POST", "/v1/runs", follows)).toMatchObject({
+      spec: { after: [{ run: made.id }] },
+    });
+    edge.fault = (call) => {
+      if (call.endsWith("mine submit")) edge.runs.delete("mine");
+    };
+    const refused = { code: "unknown_run", errors: [{ pointer: "/after/0" }] };
+    expect(await edge.json(404, "POST", "/v1/runs", follows)).toMatchObject(refused);
+    expect(edge.runs.has("mine"), "it would follow nothing").toBe(false);
+  });
+
   test("under a key is found again by the same body, and clashes with another (422)", async () => {
     const edge = createEdge();
     const first: Json = await (await post(edge, SPEC, "key 1")).json();

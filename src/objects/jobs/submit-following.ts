@@ -8,10 +8,7 @@ import {
   withChosen,
 } from "../../shared/jobs/follow-jobs.ts";
 import type { Unfollowed } from "../../shared/jobs/unfollowed.ts";
-import type { AllocationApi, SubmitRequest } from "../rpc.ts";
-
-/** An instant that has always passed: a run that is not there by then is not made. */
-const NEVER = 0;
+import { type AllocationApi, FIND_ONLY, type SubmitRequest } from "../rpc.ts";
 
 /**
  * Submits a run of a job once all jobs that it follows have a run. Else it is not made, and the answer says
@@ -31,7 +28,7 @@ export async function submitFollowing(
   const problem = problemIn(chosen);
   if (problem === undefined) return peers.allocation(id).submit({ ...request, spec });
   try {
-    return await peers.allocation(id).submit({ ...request, spec, notAfter: NEVER });
+    return await peers.allocation(id).submit({ ...request, spec, notAfter: FIND_ONLY });
   } catch (error) {
     if (isDroverError(error) && error.code === "unknown_run") return { problem };
     throw error;

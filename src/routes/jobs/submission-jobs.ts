@@ -7,11 +7,12 @@ import { DroverError, type FieldError } from "../../shared/errors.ts";
 import { type CalledForJobs, followJobs, problemIn, withChosen } from "../../shared/jobs/follow-jobs.ts";
 import type { FollowQuestion, ToFollow } from "../../shared/jobs/to-follow.ts";
 import { ASK_AGAIN_MS } from "../../shared/jobs/to-follow.ts";
+import type { Unfollowed } from "../../shared/jobs/unfollowed.ts";
 import type { Submitter } from "../access/caller.ts";
 import { invalid, MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
+import { ofNewRuns, storedBefore } from "../runs/stored-runs.ts";
 import type { Candidate } from "../runs/submission.ts";
-import { ofNewRuns, storedBefore } from "../runs/submission-snapshots.ts";
 
 /** How many jobs one submission may name, each with its `maxAge`: each is a question to a job. */
 export const MAX_SUBMITTED_JOBS = 100;
@@ -33,20 +34,29 @@ export async function withRunsOfJobs(
     const { id, spec } = candidate;
     if (jobsIn(spec.after ?? []).length === 0) return { candidate, problems: [] };
     const runs = await followJobs(peers, spec.after ?? [], { project: projectOfRun(id), tick: null });
+    const made = { ...candidate, spec: withChosen(spec, runs) };
     const problem = problemIn(runs);
-    const pointer = `${batch ? `/runs/${at}` : ""}/after/${problem?.index ?? 0}`;
-    const problems = problem === undefined ? [] : [{ ...problem, candidate, pointer }];
-    return { candidate: { ...candidate, spec: withChosen(spec, runs) }, problems };
+    if (problem === undefined) return { candidate: made, problems: [] };
+    const pointer = `${batch ? `/runs/${at}` : ""}/after/${problem.index}`;
+    const refusal = refusalOf([{ ...problem, pointer }]);
+    return { candidate: { ...made, refusal }, problems: [{ ...problem, candidate, pointer }] };
   });
   const runs = chosen.map(({ candidate }) => candidate);
   const refused = await ofNewRuns(
     objects,
     chosen.flatMap(({ problems }) => problems),
   );
+  const [one, ...others] = refused;
+  if (one === undefined) return runs;
+  throw refusalOf([one, ...others], await storedBefore(objects, runs, who));
+}
+
+type Refused = Unfollowed & { pointer: string };
+
+/** The error for runs that cannot follow a job. What is final comes before what may pass. */
+function refusalOf(refused: [Refused, ...Refused[]], stored: string[] = []): DroverError {
   const first = refused.find(({ code }) => code !== "not_acknowledged") ?? refused[0];
-  if (first === undefined) return runs;
-  const stored = await storedBefore(objects, runs, who);
-  throw new DroverError(first.code, `${first.pointer} ${first.detail}`, {
+  return new DroverError(first.code, `${first.pointer} ${first.detail}`, {
     fields: refused
       .slice(0, MAX_FIELD_ERRORS)
       .map(({ pointer, detail }): FieldError => ({ pointer, detail })),

@@ -14,6 +14,7 @@ import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody } from "../openapi/params.ts";
 import { refuseHidden } from "../walls/hidden-values.ts";
 import { beyond, idsOf, limitsRuns, refuseSecrets, withinLimits } from "../walls/run-limits.ts";
+import { submitOne } from "./stored-runs.ts";
 import { type Candidate, candidates } from "./submission.ts";
 import { checkAfter, orderOf } from "./submission-after.ts";
 import { checkSecrets } from "./submission-secrets.ts";
@@ -168,10 +169,10 @@ async function store(
   how: { keyed: boolean; batch: boolean; waves: readonly (readonly number[])[]; who: Submitter },
 ): Promise<Stored[]> {
   let refused = false;
-  const submit = async ({ id, spec, hash }: Candidate): Promise<Outcome> => {
+  const submit = async (run: Candidate): Promise<Outcome> => {
     if (refused) return undefined;
     try {
-      return await objects.allocation(id).submit({ spec, hash, ...how.who });
+      return await submitOne(objects, run, how.who);
     } catch (cause) {
       const error = how.keyed ? asMismatch(asDroverError(cause)) : asDroverError(cause);
       if (error.code === "internal") throw cause;

@@ -9,8 +9,8 @@ import type { Submitter } from "../access/caller.ts";
 import { invalid, MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
 import { hasCode } from "../http/problem.ts";
+import { ofNewRuns, storedBefore } from "./stored-runs.ts";
 import type { Candidate } from "./submission.ts";
-import { ofNewRuns, storedBefore } from "./submission-snapshots.ts";
 
 /** An entry of `after` that names a run or an array. */
 interface AfterField {

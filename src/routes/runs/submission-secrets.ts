@@ -6,8 +6,8 @@ import { DroverError } from "../../shared/errors.ts";
 import type { Submitter } from "../access/caller.ts";
 import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { secretsIn } from "../walls/run-limits.ts";
+import { ofNewRuns, storedBefore } from "./stored-runs.ts";
 import type { Candidate } from "./submission.ts";
-import { ofNewRuns, storedBefore } from "./submission-snapshots.ts";
 
 /**
  * Throws `unknown_secret` if a named secret does not exist: otherwise the run would fail later, on a machine.

@@ -6,7 +6,7 @@ import { MAX_SUBMITTED_SNAPSHOTS } from "../../shared/limits.ts";
 import type { Submitter } from "../access/caller.ts";
 import { invalid, MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
-import { hasCode } from "../http/problem.ts";
+import { ofNewRuns, storedBefore } from "./stored-runs.ts";
 import type { Candidate } from "./submission.ts";
 
 /** A field of a submission that names a snapshot. */
@@ -33,39 +33,6 @@ export async function checkSnapshots(
   await store.ready();
   const refused = await ofNewRuns(objects, await withoutSnapshot(store, fields));
   if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates, who));
-}
-
-/** The fields of runs that do not exist yet. */
-export async function ofNewRuns<Field extends { candidate: Candidate }>(
-  objects: Objects,
-  fields: readonly Field[],
-): Promise<Field[]> {
-  const runs = [...new Set(fields.map(({ candidate }) => candidate))];
-  const there = await inParallel(runs, (run) => exists(objects, run));
-  const stored = new Set(runs.filter((_, index) => there[index]));
-  return fields.filter(({ candidate }) => !stored.has(candidate));
-}
-
-/**
- * The runs that an earlier try of this submission has stored. Submitting a stored run again changes nothing.
- */
-export async function storedBefore(
-  objects: Objects,
-  candidates: readonly Candidate[],
-  who: Submitter,
-): Promise<string[]> {
-  const found = await inParallel(candidates, async (candidate) => {
-    const { id, spec, hash } = candidate;
-    if (!(await exists(objects, candidate))) return [];
-    try {
-      await objects.allocation(id).submit({ spec, hash, ...who });
-      return [id];
-    } catch (error) {
-      if (hasCode(error, "run_exists") || hasCode(error, "expired_run")) return [];
-      throw error;
-    }
-  });
-  return found.flat();
 }
 
 /** Limits the snapshots of a submission: each costs a lookup in the bucket. */
@@ -98,19 +65,6 @@ async function withoutSnapshot(
   const sizes = await inParallel(ids, (id) => store.size(id));
   const missing = new Set(ids.filter((_, index) => sizes[index] === null));
   return fields.filter(({ id }) => missing.has(id));
-}
-
-/** Whether the run exists or has been deleted. In both cases, its object decides what to answer. */
-async function exists(objects: Objects, { id, fresh }: Candidate): Promise<boolean> {
-  if (fresh) return false;
-  try {
-    await objects.allocation(id).read();
-    return true;
-  } catch (error) {
-    if (hasCode(error, "unknown_run")) return false;
-    if (hasCode(error, "expired_run")) return true;
-    throw error;
-  }
 }
 
 function unknown(refused: readonly SnapshotField[], stored: string[]): DroverError {

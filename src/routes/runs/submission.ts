@@ -3,7 +3,7 @@ import canonicalize from "canonicalize";
 import type { RunSpec } from "../../schema/run/run.ts";
 import { idOfKey, sha256 } from "../../shared/access/key-ids.ts";
 import { projectOfRun, runIdIn } from "../../shared/access/project.ts";
-import type { FieldError } from "../../shared/errors.ts";
+import type { DroverError, FieldError } from "../../shared/errors.ts";
 import { MAX_RUN_ID_CHARS, MAX_SPEC_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { formatSize } from "../../shared/size.ts";
@@ -16,6 +16,8 @@ export interface Candidate {
   fresh: boolean;
   spec: RunSpec;
   hash: string;
+  /** Why the run is not made. It can only be found, if an earlier try has made it (jobs.md#following). */
+  refusal?: DroverError;
 }
 
 /** A valid submission, together with its raw form without defaults. */

@@ -13,20 +13,21 @@ import { SessionCalls } from "../../../src/objects/registry/session-calls.ts";
 import { TokenCalls } from "../../../src/objects/registry/token-calls.ts";
 import { TrustCalls } from "../../../src/objects/registry/trust-calls.ts";
 import type { KnownWebhook } from "../../../src/objects/registry/webhook-calls.ts";
-import type {
-  AllocationApi,
-  AuditFilter,
-  CloudWorkerApi,
-  EnrollCall,
-  LogBucket,
-  Objects,
-  Past,
-  PoolApi,
-  RegistryApi,
-  RunFilter,
-  SignedCall,
-  SignedChunk,
-  SnapshotStore,
+import {
+  type AllocationApi,
+  type AuditFilter,
+  type CloudWorkerApi,
+  type EnrollCall,
+  FIND_ONLY,
+  type LogBucket,
+  type Objects,
+  type Past,
+  type PoolApi,
+  type RegistryApi,
+  type RunFilter,
+  type SignedCall,
+  type SignedChunk,
+  type SnapshotStore,
 } from "../../../src/objects/rpc.ts";
 import { SecretCalls } from "../../../src/objects/secrets/secret-calls.ts";
 import { Vault } from "../../../src/objects/secrets/vault.ts";
@@ -254,8 +255,8 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
     return { status, replayed };
   };
   return {
-    async submit({ spec, hash, project }) {
-      const existing = world.runs.get(id);
+    async submit({ spec, hash, project, notAfter }) {
+      const existing = notAfter === FIND_ONLY ? run() : world.runs.get(id);
       if (existing !== undefined) {
         if (existing.hash !== hash) throw new DroverError("run_exists", `Run "${id}" exists already.`);
         return { created: false, status: existing.status };
@@ -263,13 +264,9 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       const serves = projectsServed(world.pools.get(spec.pool) ?? {}).includes(project);
       if (!world.pools.has(spec.pool) || !serves)
         throw new DroverError("unknown_pool", `there is no pool "${spec.pool}"`);
-      const { status } = Object.assign(
-        world.addRun(id, { spec, project, pool: spec.pool, labels: spec.labels }),
-        {
-          hash,
-        },
-      );
-      return { created: true, status };
+      const made = world.addRun(id, { spec, project, pool: spec.pool, labels: spec.labels });
+      made.hash = hash;
+      return { created: true, status: made.status };
     },
     read: async () => run().status,
     async wait(states, waitMs) {

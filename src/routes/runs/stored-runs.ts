@@ -1,0 +1,70 @@
+// Which runs of a submission are stored, and how is one stored or found?
+import { type AllocationApi, FIND_ONLY, type Objects } from "../../objects/rpc.ts";
+import type { Submitter } from "../access/caller.ts";
+import { inParallel } from "../http/parallel.ts";
+import { hasCode } from "../http/problem.ts";
+import type { Candidate } from "./submission.ts";
+
+/**
+ * Stores a run, or finds it. A run that must not be made is only found: if it does not exist, its `refusal`
+ * is thrown. Else rejects as a submission does.
+ */
+export async function submitOne(
+  objects: Objects,
+  { id, spec, hash, refusal }: Candidate,
+  who: Submitter,
+): ReturnType<AllocationApi["submit"]> {
+  const request = { spec, hash, ...who };
+  if (refusal === undefined) return objects.allocation(id).submit(request);
+  try {
+    return await objects.allocation(id).submit({ ...request, notAfter: FIND_ONLY });
+  } catch (error) {
+    throw hasCode(error, "unknown_run") ? refusal : error;
+  }
+}
+
+/** The fields of runs that do not exist yet. */
+export async function ofNewRuns<Field extends { candidate: Candidate }>(
+  objects: Objects,
+  fields: readonly Field[],
+): Promise<Field[]> {
+  const runs = [...new Set(fields.map(({ candidate }) => candidate))];
+  const there = await inParallel(runs, (run) => exists(objects, run));
+  const stored = new Set(runs.filter((_, index) => there[index]));
+  return fields.filter(({ candidate }) => !stored.has(candidate));
+}
+
+/**
+ * The runs that an earlier try of this submission has stored. Submitting a stored run again changes nothing.
+ */
+export async function storedBefore(
+  objects: Objects,
+  candidates: readonly Candidate[],
+  who: Submitter,
+): Promise<string[]> {
+  const found = await inParallel(candidates, async (candidate) => {
+    if (!(await exists(objects, candidate))) return [];
+    try {
+      await submitOne(objects, candidate, who);
+      return [candidate.id];
+    } catch (error) {
+      if (error === candidate.refusal) return [];
+      if (hasCode(error, "run_exists") || hasCode(error, "expired_run")) return [];
+      throw error;
+    }
+  });
+  return found.flat();
+}
+
+/** Whether the run exists or has been deleted. In both cases, its object decides what to answer. */
+async function exists(objects: Objects, { id, fresh }: Candidate): Promise<boolean> {
+  if (fresh) return false;
+  try {
+    await objects.allocation(id).read();
+    return true;
+  } catch (error) {
+    if (hasCode(error, "unknown_run")) return false;
+    if (hasCode(error, "expired_run")) return true;
+    throw error;
+  }
+}
