@@ -107,17 +107,14 @@ export function Keys() {
   const dialog = useRef<HTMLDialogElement>(null);
   // Whoever sees the page may type: it listens before it is shown.
   useLayoutEffect(() => {
-    let first = "";
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let first = { typed: "", at: 0 };
     const listen = (event: KeyboardEvent) => {
       if (isTyped(event) || !isOn.peek()) return;
-      const typed = `${first}${event.key}`;
-      clearTimeout(timer);
+      // When the keys were pressed: a busy page may hear of both late.
+      const at = event.timeStamp;
+      const typed = `${at - first.at < SECOND_MS ? first.typed : ""}${event.key}`;
       const key = KEYS.find(({ keys }) => keys === typed);
-      first = KEYS.some(({ keys }) => keys.startsWith(`${typed} `)) ? `${typed} ` : "";
-      timer = setTimeout(() => {
-        first = "";
-      }, SECOND_MS);
+      first = { typed: KEYS.some(({ keys }) => keys.startsWith(`${typed} `)) ? `${typed} ` : "", at };
       if (key === undefined) return;
       event.preventDefault();
       key.act();

@@ -5,10 +5,12 @@ import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../profile/inspector.ts";
-import { AT_ONCE, type Contender, type Peer } from "./contender.ts";
+import type { Contender, Peer } from "./contender.ts";
 import { endServer, programAt, startServer, untilSucceeds } from "./programs.ts";
 
 const NODE = "bench";
+/** Its controller fills free places every one or two seconds: with eight it would mostly be idle. */
+const PLACES = 64;
 const BETWEEN_LOOKS_MS = 20;
 const PROGRAMS = ["slurmctld", "slurmd", "sbatch", "squeue", "munged"];
 
@@ -87,7 +89,7 @@ async function configuration(folder: string, socket: string): Promise<string> {
   mkdirSync(lines.StateSaveLocation, { recursive: true });
   return [
     ...Object.entries(lines).map(([name, value]) => `${name}=${value}`),
-    `NodeName=${NODE} NodeAddr=127.0.0.1 CPUs=${AT_ONCE} State=UNKNOWN`,
+    `NodeName=${NODE} NodeAddr=127.0.0.1 CPUs=${PLACES} State=UNKNOWN`,
     `PartitionName=main Nodes=${NODE} Default=YES MaxTime=INFINITE State=UP`,
     "",
   ].join("\n");

@@ -55,7 +55,13 @@ export const PROBE = `(() => {
   };
   requestAnimationFrame(onFrame);
   new MutationObserver((changes) => {
-    if (changes.some(({ target }) => (target.parentElement ?? target).closest?.("tbody"))) draws += 1;
+    if (!changes.some(({ target }) => (target.parentElement ?? target).closest?.("tbody"))) return;
+    // Without a frame for a second, the page draws by a timer: that is another draw, and no second one.
+    if (draws > 0 && performance.now() - last >= 1_000) {
+      seen.draws.push(draws);
+      draws = 0;
+    }
+    draws += 1;
   }).observe(document, { subtree: true, childList: true, characterData: true });
   window.takeSeen = () => {
     const taken = { now: performance.now(), ...seen };

@@ -156,6 +156,7 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
     headers["content-type"] = "application/octet-stream";
     headers["content-length"] = String(call.content.bytes);
   }
+  const learn = target.clock.ask();
   const sent = target.fetch(urlOf(target, call), {
     method: call.method,
     headers,
@@ -165,7 +166,7 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
     signal: signal ?? null,
   });
   const response = await asUnreachable(target, call, sent);
-  target.clock.learn(response);
+  learn(response);
   if (!response.ok) throw await asUnreachable(target, call, errorOf(response));
   return response;
 }

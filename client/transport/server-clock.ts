@@ -1,7 +1,7 @@
 // What time is it on the server? Timestamps of the server are compared with this time, not with local time.
 
-/** A smaller difference is ignored: `Date` has whole seconds, and an answer takes a while. */
-const EXACT_MS = 2_000;
+/** `Date` leaves out the milliseconds. */
+const LEFT_OUT_MS = 999;
 
 /** The server's time according to the `Date` header, or else this machine's time. */
 export function serverNowOf({ headers }: Response): number {
@@ -13,10 +13,19 @@ export function serverNowOf({ headers }: Response): number {
 export class ServerClock {
   #aheadMs = 0;
 
-  /** Learns the time from an answer that has just arrived. */
-  learn(response: Response): void {
-    const aheadMs = serverNowOf(response) - Date.now();
-    this.#aheadMs = Math.abs(aheadMs) < EXACT_MS ? 0 : aheadMs;
+  /**
+   * To be called when a request is sent. What it returns learns the time from the answer that has just
+   * arrived. The answer was made between the two, however long it was under way, so what is known changes
+   * only as far as that proves it wrong.
+   */
+  ask(): (response: Response) => void {
+    const askedAt = Date.now();
+    return ({ headers }) => {
+      const at = Date.parse(headers.get("date") ?? "");
+      if (Number.isNaN(at)) return;
+      const [least, most] = [at - Date.now(), at + LEFT_OUT_MS - askedAt];
+      this.#aheadMs = Math.min(Math.max(this.#aheadMs, least), most);
+    };
   }
 
   /** Milliseconds since 1970; this machine's time before the first answer. */

@@ -52,9 +52,6 @@ export type * from "./files/log-api.ts";
 export type { AuditFilter, AuditNews, AuditPage, AuditPageRequest } from "./reads/audit-api.ts";
 export type { Acting, PoolRef, RegistryApi } from "./registry/api.ts";
 
-/** A `notAfter` that has always passed: the run is found if it is there, and is not made. */
-export const FIND_ONLY: Instant = 0;
-
 /**
  * A submission. `hash`: the hash of the canonical JSON as sent, which tells a repetition from a different
  * submission.
@@ -67,7 +64,7 @@ export interface SubmitRequest extends Caused {
   project: string;
   /** The budget from which it is paid; null: none. */
   budget: Budget | null;
-  /** A run that is not there by then is not made: `unknown_run` (jobs.md#not-submitted). */
+  /** A run that is not there by then is not made: `unknown_run` (jobs.md#not-submitted). `PAST`: never. */
   notAfter?: Instant | undefined;
 }
 

@@ -88,10 +88,10 @@ describe("directories", () => {
     bench.plane.order([sh(SECOND, "echo ready; exec sleep 300")]);
     await bench.plane.until("it runs", () => bench.plane.stored(SECOND).includes("ready"));
     const gone = () => existsSync(join(bench.stateDir, "attempts", "build-17_main_1.1"));
-    await expect.poll(gone, { timeout: 20_000 }).toBe(false);
+    await expect.poll(gone).toBe(false);
     expect(existsSync(alloc("main", "local"))).toBe(true);
     bench.plane.order([]);
-    await expect.poll(() => readdirSync(join(bench.stateDir, "allocs")), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => readdirSync(join(bench.stateDir, "allocs"))).toEqual([]);
   });
 
   test("what a task has deleted is there again for its next attempt", async () => {
@@ -112,7 +112,7 @@ test("directories of an earlier start of the agent go when orders omit them", as
   expect(existsSync(alloc())).toBe(true);
   bench.plane.order([]);
   bench.start();
-  await expect.poll(() => existsSync(alloc()), { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => existsSync(alloc())).toBe(false);
 });
 
 describe("artifacts", () => {
@@ -161,12 +161,12 @@ describe("artifacts", () => {
       response.write("the");
     });
     const order = sh(ID, "echo started", { artifacts: [artifact()] });
-    bench.plane.order([how === "a stop" ? order : { ...order, timeoutMs: 1_500 }]);
-    await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(1);
+    bench.plane.order([how === "a stop" ? order : { ...order, timeoutMs: 15_000 }]);
+    await expect.poll(() => server.requests.length).toBe(1);
     end();
     const attempt = await bench.plane.untilState(ID, "gone");
     expect(attempt.timedOut ?? false).toBe(how !== "a stop");
-    await expect.poll(() => closed, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => closed).toBe(true);
     expect(bench.plane.stored(ID).length).toBe(0);
   });
 
@@ -183,13 +183,13 @@ describe("artifacts", () => {
     const fetched = () => readdirSync(alloc("main", "private"), { withFileTypes: true });
     // What is in its place is noted a moment later.
     const isNoted = () => fetched().some(({ name }) => name.endsWith(".done"));
-    await expect.poll(isNoted, { timeout: 20_000 }).toBe(true);
+    await expect.poll(isNoted).toBe(true);
     expect(existsSync(alloc("main", "local", "other"))).toBe(true);
     const sizeOfPart = () => {
       const part = fetched().find(({ name }) => name.endsWith(".part"));
       return part === undefined ? 0 : statSync(join(part.parentPath, part.name)).size;
     };
-    await expect.poll(sizeOfPart, { timeout: 20_000 }).toBe(4);
+    await expect.poll(sizeOfPart).toBe(4);
     await kill(agent);
     server.requests.length = 0;
     server.on("/tool", (request, response) => {

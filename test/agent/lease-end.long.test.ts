@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe } from "vitest";
-import { WATCHDOG_LAST_LEAD_MS } from "../../agent/watchdog.ts";
 import { type Bench, kill } from "./support/bench.ts";
-import { busyAgent, ID, LEASE_MS, leaseTest, leaseUntil, leftOfLease, nowMs } from "./support/leases.ts";
+import { busyAgent, ID, leaseTest, leaseUntil, leftOfLease, nowMs } from "./support/leases.ts";
 
 // What happens at the end of a lease that nobody extends: most of these wait for a whole lease.
 
@@ -13,9 +12,10 @@ leaseTest(
     const agent = await busyAgent(bench, "echo ready; exec sleep 300");
     const until = leaseUntil(bench);
     bench.plane.override = () => ({ status: 503 });
-    expect(await leftOfLease(bench, until)).toBeGreaterThan(WATCHDOG_LAST_LEAD_MS);
+    expect(await leftOfLease(bench, until)).toBeGreaterThan(0);
     expect(agent.child.exitCode).toBeNull();
     bench.plane.override = () => undefined;
+    // Of a stop by the watchdog the agent would not say why.
     const told = await bench.plane.untilState(ID, "exited");
     expect(told).toMatchObject({ exit: { signal: "SIGTERM" }, stopped: "lease" });
   },
@@ -48,7 +48,7 @@ describe("a machine that can end itself (invariant 8)", () => {
   leaseTest("does so without its agent, too", async ({ leased: bench, expect }) => {
     await kill(await busyAgent(bench, "echo ready; exec sleep 300", flags(bench)));
     const until = leaseUntil(bench);
-    await expect.poll(() => isOff(bench), { timeout: LEASE_MS + 20_000 }).toBe(true);
+    await expect.poll(() => isOff(bench)).toBe(true);
     expect(nowMs()).toBeGreaterThanOrEqual(until - 1_000);
     expect(bench.processes()).toEqual([]);
   });

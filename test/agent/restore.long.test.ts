@@ -68,7 +68,7 @@ const PHASES: Record<string, Phase> = {
       });
       const artifacts = [{ url: `${server.url}/tool`, sha256: sha256Of(CONTENT), to: "in/" }];
       bench.plane.order([task(MAIN, { artifacts })]);
-      await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(1);
+      await expect.poll(() => server.requests.length).toBe(1);
       server.on("/tool", CONTENT);
     },
     found: {},
@@ -91,8 +91,8 @@ const PHASES: Record<string, Phase> = {
       const deaf = "trap 'echo term >>$DIR/signals' TERM; echo ready; while :; do sleep 0.05; done";
       bench.plane.order([run(MAIN, ["sh", "-c", deaf], { env: { DIR: bench.dir } })]);
       await bench.plane.until("it runs", () => begun(MAIN));
-      bench.plane.order([stop(MAIN, { timeoutMs: 15_000 })]);
-      await expect.poll(() => linesOf("signals"), { timeout: 20_000 }).toBe("term\n");
+      bench.plane.order([stop(MAIN, { timeoutMs: 45_000 })]);
+      await expect.poll(() => linesOf("signals")).toBe("term\n");
     },
     found: { [MAIN]: "stopping" },
     restarted: { [MAIN]: { exit: { code: null, signal: "SIGKILL" }, kill: { tries: 1, treeGone: true } } },

@@ -199,7 +199,7 @@ describe("what is kept goes", () => {
     );
     expect(onDisk().kept).toEqual(["build-17_1"]);
     bench.plane.order([], { drop: ["build-17/1"] });
-    await expect.poll(onDisk, { timeout: 20_000 }).toEqual({ allocs: [], kept: [] });
+    await expect.poll(onDisk).toEqual({ allocs: [], kept: [] });
   });
 
   test("never with a run that is not sticky: of that nothing is kept", async () => {
@@ -207,7 +207,7 @@ describe("what is kept goes", () => {
     bench.plane.order([run(FIRST, ["true"])]);
     await bench.plane.untilStored(FIRST);
     bench.plane.order([]);
-    await expect.poll(onDisk, { timeout: 20_000 }).toEqual({ allocs: [], kept: [] });
+    await expect.poll(onDisk).toEqual({ allocs: [], kept: [] });
   });
 });
 

@@ -103,7 +103,7 @@ test.each([
 ] as const)("%s ends the machine first, and exits with %i", async (signal, exitCode) => {
   const { file, cloud, alive } = await serve({ wedgedState: "pending" });
   const running = bench.start(["provider", "test", "-f", file, "--create", "small"]);
-  await expect.poll(() => cloud.list().length, { timeout: 30_000 }).toBe(1);
+  await expect.poll(() => cloud.list().length).toBe(1);
   running.child.kill(signal);
   await running.says(/Destroying the test machine/);
   expect((await running.ended).code).toBe(exitCode);

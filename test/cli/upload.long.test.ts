@@ -48,7 +48,8 @@ const puts = ({ seen }: ControlPlane) => seen.filter(({ method }) => method === 
 describe("drover run --upload", () => {
   test("sends what is not left out, once, and runs in it", async () => {
     const { plane } = bench;
-    const args = ["run", "--upload", "tree", "--out", "dist/**", "--out", "*.txt", "--", "./run.sh"];
+    // It would say how far it is, on a busy machine.
+    const args = ["run", "-q", "--upload", "tree", "--out", "dist/**", "--out", "*.txt", "--", "./run.sh"];
     expect(await bench.run(args)).toMatchObject({ code: 0, stderr: "" });
     const [archive] = plane.snapshots.values();
     const listed = execFileSync("tar", ["-tf", "-"], { input: zstdDecompressSync(archive ?? "") }).toString();
@@ -88,7 +89,7 @@ describe("drover run --upload", () => {
     mkdirSync(scratch);
     const options = { env: { ...environmentFor(bench.plane), TMPDIR: scratch } };
     bench.plane.on("PUT", SNAPSHOT, () => undefined, 1);
-    const running = bench.start(["run", "--upload", "tree", "--", "x"], options);
+    const running = bench.start(["run", "--quiet", "--upload", "tree", "--", "x"], options);
     await bench.plane.requests("PUT", SNAPSHOT);
     running.child.kill("SIGINT");
     expect(await running.ended).toMatchObject({ code: 130, stderr: "drover: Stopped by SIGINT.\n" });

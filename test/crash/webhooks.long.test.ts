@@ -15,7 +15,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const PATIENT = { timeout: 90_000, interval: 50 };
+const PATIENT = { timeout: 120_000, interval: 50 };
 const start = () => startDrover(home, {}, [], ["--allow-local-webhooks"]);
 
 async function kill(): Promise<void> {

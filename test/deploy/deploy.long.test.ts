@@ -110,7 +110,8 @@ describe("an upgrade (deploy.md#upgrade)", () => {
     at.account.answers = true;
     expect((await at.drover(["deploy", "--yes"], {}, newer)).code).toBe(0);
     await packageBack();
-  });
+    // Three deployments take minutes on a busy machine.
+  }, 600_000);
 });
 
 describe("another token, and a domain (deploy.md#secrets, deploy.md#domains)", () => {
@@ -151,7 +152,8 @@ describe("another token, and a domain (deploy.md#secrets, deploy.md#domains)", (
     expect((await rotated()).code).toBe(0);
     expect([first, leaked]).not.toContain(tokenThere());
     expect(said(await at.drover(["pools"]))).toMatch(/^0\n/);
-  });
+    // Three deployments take minutes on a busy machine.
+  }, 600_000);
 
   const rotated = () => at.drover(["deploy", "--yes", "--rotate-token", "--token-file", "token"]);
 

@@ -253,7 +253,8 @@ describe("what is not a deployment's own is left alone (deploy.md#upgrade)", () 
     expect(said(await at.drover(["deploy", "--yes"], env))).toMatch(/^0\n/);
     expect(bound()).toMatchObject({ bucket_name: "acme-logs" });
     expect([...at.account.buckets]).toEqual(["acme-logs"]);
-  });
+    // Three deployments take minutes on a busy machine.
+  }, 600_000);
 
   test("a Drover that the environment names and the account has not: none is made", async () => {
     await deploy();

@@ -15,7 +15,10 @@ afterAll(() => at?.close());
 const deploy = (...more: string[]) =>
   atTerminal([process.execPath, COMMAND, "deploy", ...more], at.home, at.env);
 
-describe.skipIf(!HAS_TERMINAL)("drover deploy at a terminal (deploy.md#steps)", () => {
+/** Longer than each wait for what is on the screen, of which one test has several. */
+const PATIENT = { timeout: 600_000 };
+
+describe.skipIf(!HAS_TERMINAL)("drover deploy at a terminal (deploy.md#steps)", PATIENT, () => {
   test("shows the plan, asks once, and does nothing on a no", async () => {
     const one = deploy();
     await one.says(/deploy Drover .* as the Worker drover, in the account Acme.*Do all of this\?/s);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeHome } from "../edge/support/drover.ts";
 import type { Json } from "../edge/support/edge.ts";
+import { endOf } from "../edge/support/ends.ts";
 import { OWN_POOL } from "../edge/support/http-host.ts";
 import { type Server, startServer } from "../edge/support/server.ts";
 import { until } from "../local/support/scratch.ts";
@@ -92,7 +93,7 @@ const isIn = (id: string, state: string) =>
     const run = await server.json(200, "GET", `/v1/runs/${id}`);
     return run.state === state ? run : undefined;
   });
-const end = (id: string): Promise<Json> => server.json(200, "GET", `/v1/runs/${id}?wait=50s&state=done`);
+const end = (id: string): Promise<Json> => endOf(server, id);
 const submit = (id: string, spec: object): Promise<Json> =>
   server.json(201, "POST", "/v1/runs", { id, pool: "own", resources: { vcpus: 0 }, ...spec });
 const logOf = async (id: string, stream: string): Promise<string> =>

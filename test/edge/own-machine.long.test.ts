@@ -11,9 +11,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { lives, readProc } from "../../posix/proc.ts";
 import { until } from "../local/support/scratch.ts";
 import { makeHome } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
+import { endOf } from "./support/ends.ts";
 import { OWN_POOL } from "./support/http-host.ts";
 import { type Server, startServer } from "./support/server.ts";
 
@@ -108,7 +110,7 @@ function allArguments(): string[] {
 
 async function ended(spec: object): Promise<Json> {
   const { id } = await server.json(201, "POST", "/v1/runs", { pool: "own", ...spec });
-  return server.json(200, "GET", `/v1/runs/${id}?wait=30s&state=done`);
+  return endOf(server, id);
 }
 
 describe("a machine that has pasted the line of an enrollment", () => {
@@ -130,9 +132,7 @@ describe("a machine that has pasted the line of an enrollment", () => {
     await isIn(worker, "running");
     expect((await server.json(200, "POST", `/v1/workers/${worker}/drain`)).state).toBe("running");
     writeFileSync(join(home, "end"), "");
-    expect(await server.json(200, "GET", `/v1/runs/${id}?wait=30s&state=done`)).toMatchObject({
-      exitCode: 4,
-    });
+    expect(await endOf(server, id)).toMatchObject({ exitCode: 4 });
     await isIn(worker, "gone");
     expect(await machine.ended).toBe(0);
   });
@@ -141,15 +141,16 @@ describe("a machine that has pasted the line of an enrollment", () => {
     const { machine, worker } = await joined();
     const argv = ["sh", "-c", `echo $$ > '${home}/pid'; exec sleep 600`];
     const { id } = await server.json(201, "POST", "/v1/runs", { pool: "own", argv });
-    const pid = await until("it runs", () => {
+    const command = await until("it runs", () => {
       const file = join(home, "pid");
-      return (existsSync(file) && readFileSync(file, "utf8").trim()) || undefined;
+      const pid = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+      return pid === "" ? undefined : readProc(Number(pid));
     });
     await server.json(200, "POST", `/v1/workers/${worker}/kill`, { reason: "test" });
-    const run = await server.json(200, "GET", `/v1/runs/${id}?wait=30s&state=done`);
+    const run = await endOf(server, id);
     expect(run).toMatchObject({ state: "unknown", failure: { code: "machine_lost" } });
     expect(await machine.ended).toBe(0);
-    expect(existsSync(`/proc/${pid}`)).toBe(false);
+    expect(lives(command)).toBe(false);
   });
 
   test("drains while it has notice, and stops its runs before it goes (cases.md#case-9)", async () => {
@@ -158,7 +159,7 @@ describe("a machine that has pasted the line of an enrollment", () => {
     const { id } = await server.json(201, "POST", "/v1/runs", { pool: "own", argv });
     await isIn(worker, "running");
     writeFileSync(join(home, "mine", "draining"), "new disks\ngone in 20s\n");
-    const run = await server.json(200, "GET", `/v1/runs/${id}?wait=30s&state=done`);
+    const run = await endOf(server, id);
     expect(run).toMatchObject({
       state: "unknown",
       failure: { code: "machine_lost" },

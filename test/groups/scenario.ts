@@ -75,6 +75,7 @@ export function task(name: string, play: Play, more: Partial<TaskInput> = {}): S
 
 /** The group as it is submitted: played by the fake driver, or with real commands. */
 export function specOf({ tasks, timeout }: Scenario, driver: Driver): RunSpecInput {
+  const isDeaf = tasks.some(({ play }) => play.fake.ignoreSignals);
   return {
     ...(driver === "container" ? { container: { image: BUSYBOX, network: "host" as const } } : {}),
     tasks: tasks.map(({ name, play, more }) => ({
@@ -84,7 +85,8 @@ export function specOf({ tasks, timeout }: Scenario, driver: Driver): RunSpecInp
     })),
     resources: { vcpus: 0, memory: "64MiB" },
     reschedule: { attempts: 0 },
-    killTimeout: "2s",
+    // Only who ignores its signal is to be killed, however slow the machine is.
+    killTimeout: driver === "fake" || isDeaf ? "2s" : "60s",
     ...(timeout === undefined ? {} : { timeout }),
   };
 }
@@ -108,6 +110,17 @@ function real({ argv, before = ":", command = ":", memory }: Play) {
 
 /** The codes by which an engine says that a signal has ended a container. */
 const CODES: Record<string, string> = { SIGTERM: "143", SIGKILL: "137" };
+
+/** An engine takes its time to make a container and to start it, which counts against the times of a run. */
+const SLOWER = 10;
+
+/** The same task, which sleeps longer. */
+function stretched({ play, ...task }: ScenarioTask): ScenarioTask {
+  const { command } = play;
+  if (command === undefined) return { play, ...task };
+  const slower = command.replace(/^sleep (\d+)/, (_, seconds) => `sleep ${Number(seconds) * SLOWER}`);
+  return { ...task, play: { ...play, command: slower } };
+}
 
 /**
  * The same group in containers: of a signal an engine says only a code, and the command is looked up in an
@@ -134,7 +147,14 @@ export function inContainers(scenario: Scenario): Scenario {
     name,
     { ...one, exits: one.exits.map(coded), events: begun(one.events) },
   ]);
-  return { ...scenario, end: { ...end, failure, tasks: Object.fromEntries(tasks) } };
+  return {
+    ...scenario,
+    tasks: scenario.tasks.map(stretched),
+    ...(scenario.timeout === undefined
+      ? {}
+      : { timeout: `${Number.parseInt(scenario.timeout, 10) * SLOWER}s` }),
+    end: { ...end, failure, tasks: Object.fromEntries(tasks) },
+  };
 }
 
 /** The run has ended as its scenario says, with everything in its order. */

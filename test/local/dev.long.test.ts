@@ -50,13 +50,19 @@ test("a change is built and restarts `drover up`, a mistake does not; Ctrl-C end
     "const settings = readArguments();",
     "process.title;\nconst settings = readArguments();",
   );
-  await until("it is restarted", () => dev.said().split("Drover is up at").length === 3);
+  await until("it is restarted", () => dev.said().split("Drover is up at").length >= 3);
+  // One change may restart it twice.
+  await until("the agent is the changed one", async () => {
+    return (await agentOf().catch(() => "")).includes("process.title;");
+  });
   expect(context().url).toBe(url);
-  expect(await agentOf()).toContain("process.title;");
 
   writeFileSync(join(dir, "ui/main.tsx"), "\nperformance.mark('changed');\n", { flag: "a" });
-  await until("it is restarted again", () => dev.said().split("Drover is up at").length === 4);
-  expect(await (await fetch(`${url}/ui/files/main.js`)).text()).toContain('"changed"');
+  await until("it is restarted again", () => dev.said().split("Drover is up at").length >= 4);
+  const pageOf = async () => (await fetch(`${url}/ui/files/main.js`)).text();
+  await until("the page is the changed one", async () => {
+    return (await pageOf().catch(() => "")).includes('"changed"');
+  });
 
   change("local/up-command.ts", "const EXIT_FAILURE = 125;", "const EXIT_FAILURE = ;");
   await until("it says what is wrong", () => dev.said().includes("the command could not be built"));

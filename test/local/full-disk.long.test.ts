@@ -41,7 +41,7 @@ async function stateOf(id: string): Promise<string> {
 }
 
 /** Until the disk has had room for a while, on a machine that may be busy. */
-const WITHIN_MS = 240_000;
+const WITHIN_MS = 600_000;
 
 describe("P4: a full disk below the state directory does not end drover up", { timeout: WITHIN_MS }, () => {
   const again = `
@@ -91,8 +91,10 @@ describe("P4: a full disk below the state directory does not end drover up", { t
       strike(small);
       await until("it is said", () => up?.said().includes(`disk full: ${small.dir}`) || undefined);
       const takeReserve = () => {
+        const isGone = readdirSync(join(small.dir, "reserve")).length === 0;
+        // The last part may be given up after a strike: the next one takes it.
         strike(small);
-        return readdirSync(join(small.dir, "reserve")).length === 0 || undefined;
+        return isGone || undefined;
       };
       await until("the reserve is taken as well", takeReserve);
       const refused = await up.call("POST", "/v1/runs", { id: "late", argv: ["true"], dir: home });

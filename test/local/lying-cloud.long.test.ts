@@ -122,7 +122,7 @@ async function play({ faults, dead }: Row, pool: string, config: Json): Promise<
   const ask = await startLiar(dir);
   const before = await ask("PUT", "/faults", faults);
   expect(before).toMatchObject(faults);
-  const timeouts = { ...config.timeouts, boot: dead ? "25s" : "60s", idle: "1s", shutdown: "1s" };
+  const timeouts = { ...config.timeouts, boot: dead ? "60s" : "5m", idle: "1s", shutdown: "1s" };
   const provider = { kind: "http", url: ask.url, secret: SECRET };
   await server.json(201, "PUT", `/v1/pools/${pool}`, {
     ...config,
@@ -141,6 +141,13 @@ async function play({ faults, dead }: Row, pool: string, config: Json): Promise<
     const { omittingListings } = await ask("GET", "/faults");
     return omittingListings === 0;
   });
+  // A wait of its own: the boot of the first one is late after half of the time that a run may take.
+  if (dead) {
+    await until("another machine is made", async () => {
+      const { items } = await ask("GET", "/instances");
+      return items.length > 1;
+    });
+  }
   writeFileSync(go, "");
   const runs = await Promise.all(specs.map(({ id }) => endOf(id)));
   await until(`the pool ${pool} shows no machine`, async () => {

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { barriersOf, type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+import { goByKeys } from "./support/keys.ts";
 
 const LOOKS = [
   ["light", { colorScheme: "light" }],
@@ -136,7 +137,7 @@ describe.skipIf(!hasBrowser)("the dashboard for people without a mouse or with w
     const { id: revoked } = await at.json(201, "POST", "/v1/tokens", { name: "leaver", preset: "viewer" });
     const { page, close } = await at.open("/ui");
     await page.getByRole("heading", { name: "Now" }).waitFor();
-    await page.keyboard.type("gm");
+    await goByKeys(page, "gm", "/ui/admin");
     await page.getByRole("row").filter({ hasText: "leaver" }).waitFor();
     await pressIn(page, "leaver");
     await page.getByRole("button", { name: "Revoke" }).waitFor();

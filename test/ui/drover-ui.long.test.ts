@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openInBrowser } from "../../cli/browser/open.ts";
 import { ioOfProcess, quietly } from "../../cli/terminal/io.ts";
 import { scratchDir, until } from "../local/support/scratch.ts";
-import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+import { type Dashboard, hasBrowser, PATIENCE_MS, startDashboard } from "./support/dashboard.ts";
 
 // What `drover ui` gives the browser, in a real one.
 
@@ -29,10 +29,15 @@ describe.skipIf(!hasBrowser)("the file of drover ui", () => {
     process.env.PATH = PATH;
     expect(why).toBeUndefined();
     // On a busy machine the program may still be starting when it no longer counts as one that fails.
-    await until("it is opened", () => existsSync(join(dir, "opened")) || undefined);
+    const file = join(dir, "opened");
+    const opened = await until("it is opened", () => {
+      const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+      return text.endsWith("\n") ? text.trim() : undefined;
+    });
     const context = await at.browser.newContext();
+    context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
-    await page.goto(readFileSync(join(dir, "opened"), "utf8").trim());
+    await page.goto(opened);
     await page.getByRole("heading", { name: "Workers" }).waitFor();
     expect(page.url()).toBe(`${at.url}/ui/workers`);
     await context.close();

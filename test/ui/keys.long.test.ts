@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+import { goByKeys } from "./support/keys.ts";
 
 describe.skipIf(!hasBrowser)("the keys of the dashboard", () => {
   let at: Dashboard;
@@ -13,7 +14,7 @@ describe.skipIf(!hasBrowser)("the keys of the dashboard", () => {
   test("lead from page to page, through rows, and to the question of an abort", async () => {
     const { page, close } = await at.open("/ui");
     await page.getByRole("heading", { name: "Now" }).waitFor();
-    await page.keyboard.type("gr");
+    await goByKeys(page, "gr", "/ui/runs");
     await page.getByRole("row").filter({ hasText: id }).waitFor();
     await page.keyboard.type("j");
     await page.keyboard.press("Enter");
@@ -31,12 +32,12 @@ describe.skipIf(!hasBrowser)("the keys of the dashboard", () => {
     await at.json(201, "POST", "/v1/tokens", { name: "mila", preset: "viewer" });
     const { page, close } = await at.open("/ui");
     await page.getByRole("heading", { name: "Now" }).waitFor();
-    await page.keyboard.type("ge");
+    await goByKeys(page, "ge", "/ui/events");
     await page.getByRole("row").filter({ hasText: "run.submit" }).waitFor();
     await page.keyboard.type("?");
     await page.getByRole("dialog", { name: "Keys" }).getByText("go to Events").waitFor();
     await page.keyboard.press("Escape");
-    await page.keyboard.type("gm");
+    await goByKeys(page, "gm", "/ui/admin");
     // The events have a row about her, too.
     await page.getByRole("heading", { name: "Tokens", exact: true }).waitFor();
     await page.getByRole("row").filter({ hasText: "mila" }).waitFor();

@@ -2,7 +2,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Feed, startFeed } from "../../bench/page/feed.ts";
 import { PROBE, takeSeen } from "../../bench/page/probe.ts";
-import { CHROMIUM_OPTIONS, hasBrowser } from "./support/dashboard.ts";
+import { CHROMIUM_OPTIONS, hasBrowser, PATIENCE_MS } from "./support/dashboard.ts";
 
 const SEED = 7;
 const BURST = { live: 10_000, ended: 100, workers: 1_000, changesPerSecond: 500, seed: SEED };
@@ -19,7 +19,9 @@ async function untilChanged({ world }: Feed, changes: number): Promise<void> {
 }
 
 async function openRuns(browser: Browser, feed: Feed): Promise<Page> {
-  const page = await (await browser.newContext()).newPage();
+  const context = await browser.newContext();
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
   await page.addInitScript(PROBE);
   await page.goto(`${feed.url}/ui/runs`);
   await page
@@ -75,7 +77,12 @@ describe.skipIf(!hasBrowser)(
         await page.getByRole("link", { name: "Newest" }).waitFor();
         await page.locator(".stale").waitFor({ state: "detached" });
         // Ids of runs are longer where there are more of them; they are counted with as many digits.
-        const cost = new Map(ofApi(feed).map(({ path, bytes }) => [path.replace(/run-\d+/, "run-"), bytes]));
+        const cost = new Map<string, number>();
+        for (const { path, bytes } of ofApi(feed)) {
+          const key = path.replace(/run-\d+/, "run-");
+          // A question may be on its way again.
+          cost.set(key, Math.max(bytes, cost.get(key) ?? 0));
+        }
         expect(feed.faults).toEqual([]);
         await page.context().close();
         await feed.stop();

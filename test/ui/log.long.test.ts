@@ -35,7 +35,7 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     await until("the end is shown", async () => (await lastRow(page)) === "500");
     const errors = page.getByRole("region", { name: "The last lines of stderr" });
     expect(await errors.locator("pre").textContent()).toBe("fault 2\nfault 3\nfault 4");
-    expect(await statusOf(page)).toBe("This output is complete.");
+    await page.locator(".log-status").getByText("This output is complete.").waitFor();
     await close();
   });
 
@@ -87,6 +87,29 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     await close();
   });
 
+  test("D2: a scroll stands, though lines are drawn before the page hears of it (ui.md#d2)", async () => {
+    const id = await at.run("seq 1 500; exec sleep 1000");
+    await at.until(id, "running");
+    const { page, close } = await at.open(`/ui/runs/${id}`);
+    await until("the end is shown", async () => (await lastRow(page)) === "500");
+    const end = page.locator("[data-follow]");
+    expect(await end.isDisabled()).toBe(true);
+    // The event of the scroll comes with the next frame. Without a frame for a second, the page draws before.
+    await page.evaluate(`{
+      const { requestAnimationFrame } = window;
+      const draws = [];
+      window.requestAnimationFrame = (draw) => draws.push(draw);
+      [...document.querySelectorAll("label")].find((label) => label.textContent.includes("Wrap")).click();
+      window.requestAnimationFrame = requestAnimationFrame;
+      document.querySelector(".log").scrollBy(0, -150);
+      for (const draw of draws) draw(performance.now());
+    }`);
+    await until("it follows no more", () => end.isEnabled());
+    expect(Number(await lastRow(page))).toBeLessThan(500);
+    await at.call("POST", `/v1/runs/${id}/abort`);
+    await close();
+  });
+
   test("D3: a restart adds a boundary, and clears nothing (ui.md#d3)", async () => {
     const script = "if [ -e again ]; then echo second; else touch again; echo first; fi; sleep 600";
     const id = await at.run(script);
@@ -117,6 +140,7 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     await page.locator(".log-row", { hasText: "to stderr" }).waitFor();
     release();
     await page.getByRole("link", { name: "summary" }).click();
+    await page.getByRole("heading", { name: "Timeline" }).waitFor();
     await page.goBack();
     await page.locator(".log-row", { hasText: "to stderr" }).waitFor();
     expect(await rowsOf(page)).toEqual(["to stderr"]);

@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)("the dashboard when something goes wrong", () => {
     await mark(page, /^live$/).waitFor();
     const before = await Promise.all([11, 12, 13].map((code) => at.run(`exit ${code}`)));
     for (const pid of workerdPids()) process.kill(pid, "SIGKILL");
-    await mark(page, /resuming/).waitFor();
+    await mark(page, /resuming|connecting again/).waitFor();
     await mark(page, /^live$/).waitFor();
     const later = await Promise.all([14, 15].map((code) => at.run(`exit ${code}`)));
     for (const [index, id] of [...before, ...later].entries()) {

@@ -9,11 +9,12 @@ export { type AnswerOf, callOf, type InputOf, type OperationId } from "../../cli
 export { isTemporary } from "./temporary.ts";
 
 let onSignedOut: (why: string) => void = () => {};
-let onAnswer: (answer: Response) => void = () => {};
+type OnAnswer = (answer: Response) => void;
+let onRequest: () => OnAnswer = () => () => {};
 
-/** Says who looks at each answer: Drover's time stands in it (ui.md#time). */
-export function whenAnswered(then: (answer: Response) => void): void {
-  onAnswer = then;
+/** Says who hears of each request, and then of its answer: Drover's time is in it (ui.md#time). */
+export function whenAsked(then: () => OnAnswer): void {
+  onRequest = then;
 }
 
 /** Says what happens when an answer is 401: the session has ended, or there is none (ui.md#security). */
@@ -28,6 +29,7 @@ export function whenSignedOut(then: (why: string) => void): void {
 export async function send(call: Call): Promise<Response> {
   const { method, body, signal, headers } = call;
   const type: Record<string, string> = body === undefined ? {} : { "content-type": "application/json" };
+  const onAnswer = onRequest();
   let response: Response;
   try {
     response = await fetch(pathOf(call), {

@@ -1,7 +1,7 @@
 // What time is it for the reader? One tick a second, while somebody can see it, by the clock of Drover.
 import { signal } from "@preact/signals";
 import { ServerClock } from "../../client/transport/server-clock.ts";
-import { whenAnswered } from "../api/send.ts";
+import { whenAsked } from "../api/send.ts";
 
 const server = new ServerClock();
 
@@ -18,16 +18,19 @@ export const isVisible = signal(document.visibilityState === "visible");
 
 const TICK_MS = 1_000;
 
-/** Corrects the clock by an answer that has just arrived: the clock of a reader's machine may be wrong. */
-function learnTime(answer: Response): void {
-  const before = server.now();
-  server.learn(answer);
-  if (Math.abs(server.now() - before) >= TICK_MS) now.value = server.now();
+/** Corrects the clock by the answer to a request: the clock of a reader's machine may be wrong. */
+function learnTime(): (answer: Response) => void {
+  const learn = server.ask();
+  return (answer) => {
+    const before = server.now();
+    learn(answer);
+    if (Math.abs(server.now() - before) >= TICK_MS) now.value = server.now();
+  };
 }
 
 /** Starts the clock. */
 export function startClock(): void {
-  whenAnswered(learnTime);
+  whenAsked(learnTime);
   document.addEventListener("visibilitychange", () => {
     isVisible.value = document.visibilityState === "visible";
     now.value = server.now();

@@ -8,7 +8,8 @@ import {
   withChosen,
 } from "../../shared/jobs/follow-jobs.ts";
 import type { Unfollowed } from "../../shared/jobs/unfollowed.ts";
-import { type AllocationApi, FIND_ONLY, type SubmitRequest } from "../rpc.ts";
+import { PAST } from "../../shared/time/instant.ts";
+import type { AllocationApi, SubmitRequest } from "../rpc.ts";
 
 /**
  * Submits a run of a job once all jobs that it follows have a run. Else it is not made, and the answer says
@@ -28,7 +29,7 @@ export async function submitFollowing(
   const problem = problemIn(chosen);
   if (problem === undefined) return peers.allocation(id).submit({ ...request, spec });
   try {
-    return await peers.allocation(id).submit({ ...request, spec, notAfter: FIND_ONLY });
+    return await peers.allocation(id).submit({ ...request, spec, notAfter: PAST });
   } catch (error) {
     if (isDroverError(error) && error.code === "unknown_run") return { problem };
     throw error;

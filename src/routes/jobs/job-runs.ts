@@ -7,7 +7,7 @@ import { namedBy, submitterOf } from "../access/caller.ts";
 import type { EdgeApp } from "../edge.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "../openapi/params.ts";
-import { checkText } from "../runs/submission.ts";
+import { checkText } from "../runs/submit/submission.ts";
 import { JobPath, jobOf } from "./jobs.ts";
 
 const trigger = operation({

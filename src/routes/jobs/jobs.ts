@@ -16,7 +16,7 @@ import { type Caller, namedBy, projectOf, submitterOf } from "../access/caller.t
 import type { EdgeApp, EdgeContext } from "../edge.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, jsonBody } from "../openapi/params.ts";
-import { checkText } from "../runs/submission.ts";
+import { checkText } from "../runs/submit/submission.ts";
 import { refuseHidden } from "../walls/hidden-values.ts";
 import { limitsRuns, maySeeJob, secretsIn, unknownPool } from "../walls/run-limits.ts";
 

@@ -11,8 +11,8 @@ import type { Unfollowed } from "../../shared/jobs/unfollowed.ts";
 import type { Submitter } from "../access/caller.ts";
 import { invalid, MAX_FIELD_ERRORS } from "../http/invalid.ts";
 import { inParallel } from "../http/parallel.ts";
-import { ofNewRuns, storedBefore } from "../runs/stored-runs.ts";
-import type { Candidate } from "../runs/submission.ts";
+import { ofNewRuns, storedBefore } from "../runs/submit/stored-runs.ts";
+import type { Candidate } from "../runs/submit/submission.ts";
 
 /** How many jobs one submission may name, each with its `maxAge`: each is a question to a job. */
 export const MAX_SUBMITTED_JOBS = 100;

@@ -5,8 +5,8 @@ import { submitterOf } from "../access/caller.ts";
 import type { EdgeApp } from "../edge.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, RunParams } from "../openapi/params.ts";
-import { checkSecrets } from "../runs/submission-secrets.ts";
-import { checkSnapshots } from "../runs/submission-snapshots.ts";
+import { checkSecrets } from "../runs/submit/submission-secrets.ts";
+import { checkSnapshots } from "../runs/submit/submission-snapshots.ts";
 import { refuseHidden } from "../walls/hidden-values.ts";
 import { refuseSecrets, withinLimits } from "../walls/run-limits.ts";
 

@@ -22,7 +22,7 @@ import {
   waitMs,
 } from "../openapi/params.ts";
 import { Hold } from "../query/hold.ts";
-import { checkText } from "./submission.ts";
+import { checkText } from "./submit/submission.ts";
 
 const oneRun = { 200: jsonAnswer("the run", RunStatus) };
 

@@ -1,5 +1,8 @@
-// How is an instant written?
+// How is an instant written, and which one has always passed?
 import type { Instant } from "../machine.ts";
+
+/** An instant that has always passed. */
+export const PAST: Instant = 0;
 
 /** An instant as text (RFC 3339). */
 export function iso(at: Instant): string {

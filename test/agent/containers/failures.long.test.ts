@@ -1,5 +1,7 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readUnlessGone } from "../../../posix/files.ts";
+import { listPids, sendSignal } from "../../../posix/proc.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import { until } from "../../local/support/scratch.ts";
 import { type Bench, kill, openBench, type RunningAgent, run, stop } from "../support/bench.ts";
@@ -29,13 +31,11 @@ async function busyAgent(script: string, more: Partial<TaskSpec> = {}): Promise<
 /** Kills what watches the attempt's container for the engine. */
 async function killMonitor(): Promise<void> {
   const facts = await podman.engine.inspectContainer(nameOf(bench));
-  const isIts = (pid: string) => {
-    const words = existsSync(`/proc/${pid}/cmdline`) ? readFileSync(`/proc/${pid}/cmdline`, "utf8") : "";
+  const isIts = (pid: number) => {
+    const words = readUnlessGone(`/proc/${pid}/cmdline`);
     return words.includes("conmon") && words.includes(facts?.id ?? "-");
   };
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    if (isIts(pid)) process.kill(Number(pid), "SIGKILL");
-  }
+  for (const pid of listPids().filter(isIts)) sendSignal(pid, "SIGKILL");
 }
 
 describe.skipIf(!hasPodman)("failures of containers", () => {
@@ -150,7 +150,7 @@ describe.skipIf(!hasPodman)("failures of containers", () => {
 
   test("21: a time limit ends the whole tree, container and all (containers.md#kill)", async () => {
     start();
-    bench.plane.order([inContainer("sleep 1000 & sleep 1001", { killTimeoutMs: 100 }, 15_000)]);
+    bench.plane.order([inContainer("sleep 1000 & sleep 1001", { killTimeoutMs: 100 }, 60_000)]);
     const attempt = await bench.plane.untilState(ID, "exited");
     expect([attempt.timedOut, attempt.kill?.treeGone, bench.processes()]).toEqual([true, true, []]);
   });

@@ -68,9 +68,7 @@ describe.skipIf(!hasPodman)(
     test("one that has ended meanwhile is reported with its exit and its last bytes", async () => {
       await kill(await busyAgent(`echo ready; ${waitFor("go")}; echo last; exit 9`));
       writeFileSync(fileOf(bench, "go"), "");
-      await expect
-        .poll(async () => (await podman.engine.listContainers({}))[0]?.status, { timeout: 20_000 })
-        .toBe("exited");
+      await expect.poll(async () => (await podman.engine.listContainers({}))[0]?.status).toBe("exited");
       start();
       const attempt = await bench.plane.untilStored(ID);
       expect([attempt.exit?.code, bench.plane.stored(ID).toString()]).toEqual([9, "ready\nlast\n"]);

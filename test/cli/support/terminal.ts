@@ -8,7 +8,7 @@ export const HAS_TERMINAL = spawnSync("script", ["--version"]).status === 0;
 export const NEEDS_TERMINAL = "`script` is not installed (Debian: bsdutils), so no terminal was tried";
 
 /** How long the command may take until it asks the next thing. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 240_000;
 
 /** A command at a terminal. */
 export interface AtTerminal {

@@ -89,7 +89,7 @@ export const PHASES: Phase[] = [
     at: "waiting in its shutdown delay",
     spec: (stage) =>
       group(
-        task("main", `${mark(stage)}; exec sleep 600`, { shutdownDelay: "5s" }),
+        task("main", `${mark(stage)}; exec sleep 600`, { shutdownDelay: "20s" }),
         once(stage, "clean", poststop),
       ),
     abortAfter: "main/1.1",
@@ -108,7 +108,7 @@ export const PHASES: Phase[] = [
   {
     at: "waiting for its next start",
     spec: (stage) => {
-      const restart = { attempts: 1, delay: "3s" };
+      const restart = { attempts: 1, delay: "20s" };
       const script = `${mark(stage)}; mkdir ${stage.enough}.once || exit 0; exit 1`;
       return group(task("main", script, { restart }), once(stage, "clean", poststop));
     },

@@ -36,6 +36,15 @@ export const NOT_HERE = new RegExp(
 /** Tools that change a checkout. The reader gets a command that fails in place of each. */
 const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "sudo"];
 
+/** What a command says besides when it takes long, as on a busy machine: no document shows it. */
+const WAITS = new RegExp(
+  String.raw`^drover: (?:Run \S+(?: waits)?: |Looking for the files|Packing |Uploading |` +
+    "Copying (?:from|into) run |Fetching the snapshot|Waits for the runs|" +
+    String.raw`\d+ runs? (?:has|have) not ended$|\d+ runs? (?:is|are) not healthy$|` +
+    String.raw`The machine of the run is not connected|It is connected\.).*\n`,
+  "gm",
+);
+
 /** How long the examples of one document may take together on a busy machine. */
 export const WITHIN_MS = 300_000;
 
@@ -94,7 +103,7 @@ export async function runExamples(examples: readonly Example[], reader: Reader):
   }).finally(() => clearTimeout(tooLong));
   // A later example ends what an earlier one began in the background, unless one between them fails.
   if (code !== 0) killGroup(child);
-  const pieces = said.split(`\n${mark}\n`);
+  const pieces = said.replaceAll(WAITS, "").split(`\n${mark}\n`);
   return examples.map((_, index) => {
     const output = pieces[index] ?? "";
     if (index < pieces.length - 1) return { output, code: 0 };

@@ -13,21 +13,20 @@ import { SessionCalls } from "../../../src/objects/registry/session-calls.ts";
 import { TokenCalls } from "../../../src/objects/registry/token-calls.ts";
 import { TrustCalls } from "../../../src/objects/registry/trust-calls.ts";
 import type { KnownWebhook } from "../../../src/objects/registry/webhook-calls.ts";
-import {
-  type AllocationApi,
-  type AuditFilter,
-  type CloudWorkerApi,
-  type EnrollCall,
-  FIND_ONLY,
-  type LogBucket,
-  type Objects,
-  type Past,
-  type PoolApi,
-  type RegistryApi,
-  type RunFilter,
-  type SignedCall,
-  type SignedChunk,
-  type SnapshotStore,
+import type {
+  AllocationApi,
+  AuditFilter,
+  CloudWorkerApi,
+  EnrollCall,
+  LogBucket,
+  Objects,
+  Past,
+  PoolApi,
+  RegistryApi,
+  RunFilter,
+  SignedCall,
+  SignedChunk,
+  SnapshotStore,
 } from "../../../src/objects/rpc.ts";
 import { SecretCalls } from "../../../src/objects/secrets/secret-calls.ts";
 import { Vault } from "../../../src/objects/secrets/vault.ts";
@@ -38,6 +37,7 @@ import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.
 import { projectsServed } from "../../../src/shared/access/project.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
+import { PAST } from "../../../src/shared/time/instant.ts";
 import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
 import { type FakeJobs, jobOfWorld, listedJobs } from "./fake-jobs.ts";
 import { readArrivals, readLog } from "./fake-logs.ts";
@@ -256,7 +256,7 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
   };
   return {
     async submit({ spec, hash, project, notAfter }) {
-      const existing = notAfter === FIND_ONLY ? run() : world.runs.get(id);
+      const existing = notAfter === PAST ? run() : world.runs.get(id);
       if (existing !== undefined) {
         if (existing.hash !== hash) throw new DroverError("run_exists", `Run "${id}" exists already.`);
         return { created: false, status: existing.status };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { barriersOf, type Dashboard, hasBrowser, startDashboard } from "../support/dashboard.ts";
+import { goByKeys } from "../support/keys.ts";
 
 const nightly = {
   description: "builds everything",
@@ -29,7 +30,7 @@ describe.skipIf(!hasBrowser)("the jobs in the dashboard (jobs.md#the-job)", () =
   test("without a job the page says how to make one; one is listed with its next tick", async () => {
     const { page, close } = await at.open("/ui");
     await page.getByRole("heading", { name: "Now" }).waitFor();
-    await page.keyboard.type("gj");
+    await goByKeys(page, "gj", "/ui/jobs");
     await page.getByText("There is no job yet").waitFor();
     await page.getByText("drover jobs apply").waitFor();
     const { next } = await put("nightly");

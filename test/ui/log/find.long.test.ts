@@ -70,9 +70,20 @@ describe.skipIf(!hasBrowser)("a search of an output (ui.md#searches)", () => {
     await close();
   });
 
+  /** A page that ends a search after half a minute instead of five seconds, so that a test can act before. */
+  async function openPatient(path: string) {
+    const opened = await at.open("/ui/pools");
+    await opened.page.addInitScript(`{
+      const { setTimeout } = window;
+      window.setTimeout = (act, ms, ...more) => setTimeout(act, ms === 5_000 ? 30_000 : ms, ...more);
+    }`);
+    await opened.page.goto(`${at.url}${path}`);
+    return opened;
+  }
+
   test("an expression that would take for ever is ended, and the page lives meanwhile", async () => {
     const id = await ended("printf '%060dX\\n' 0; echo the end; exit 1");
-    const { page, close } = await at.open(`/ui/runs/${id}`);
+    const { page, close } = await openPatient(`/ui/runs/${id}`);
     await page.locator(".log-row", { hasText: "the end" }).waitFor();
     await findPattern(page, "^(0+)+$");
     await result(page).getByText("and the search goes on").waitFor();
@@ -92,7 +103,7 @@ describe.skipIf(!hasBrowser)("a search of an output (ui.md#searches)", () => {
 
   test("such an expression can be stopped before", async () => {
     const id = await ended("printf '%060dX\\n' 0; exit 1");
-    const { page, close } = await at.open(`/ui/runs/${id}?tab=log&find=%5E(0%2B)%2B%24&regex=1`);
+    const { page, close } = await openPatient(`/ui/runs/${id}?tab=log&find=%5E(0%2B)%2B%24&regex=1`);
     await button(page, "Stop").click();
     await result(page).getByText("and the search has stopped").waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);

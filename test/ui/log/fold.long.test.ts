@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../local/support/scratch.ts";
 import { barriersOf, type Dashboard, hasBrowser, startDashboard } from "../support/dashboard.ts";
-import { rowsOf, rowTops, scrollBy, scrollTo } from "../support/log.ts";
+import { numbersOf, rowsOf, rowTops, scrollBy, scrollTo } from "../support/log.ts";
 
 const fold = (page: Page, name: string) => page.locator(".log").getByRole("button", { name });
 const row = (page: Page, text: string | RegExp) => page.locator(".log-row", { hasText: text });
@@ -121,6 +121,8 @@ describe.skipIf(!hasBrowser)("the groups of an output (ui.md#groups)", () => {
     // A frame that asked for more would have asked by now, for each answer leads to another frame.
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
     expect(reads()).toBeLessThanOrEqual(4);
+    // Their numbers are asked for in two steps.
+    await until("lines have numbers", async () => (await numbersOf(page)).every((number) => number !== ""));
     const before = reads();
     await scrollTo(page, 0);
     await until("earlier ones are read for who goes up", () => reads() > before);

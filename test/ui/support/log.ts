@@ -21,9 +21,9 @@ const NUMBER = 'row.querySelector(".log-number")?.dataset.number';
 export const numbersOf = (page: Page) => visible<string>(page, NUMBER);
 /** Both, as they are at the same moment. */
 export const numberedRowsOf = (page: Page) => visible<[string, string]>(page, `[${NUMBER}, ${TEXT}]`);
-/** Their texts, and where they stand. */
+/** Their texts, and where they stand below the upper edge of the view. */
 export const rowTops = (page: Page) =>
-  visible<[string, number]>(page, `[${TEXT}, Math.round(row.getBoundingClientRect().top)]`);
+  visible<[string, number]>(page, `[${TEXT}, Math.round(row.getBoundingClientRect().top - view.top)]`);
 
 /** Moves the scroll bar by so many pixels, as somebody with a mouse does. */
 export async function scrollBy(page: Page, pixels: number): Promise<void> {

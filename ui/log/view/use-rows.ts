@@ -41,8 +41,7 @@ export function useRows(pane: RowsPane) {
   const space = useRef<HTMLDivElement>(null);
   const view = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLDivElement>(null);
-  /** What the bar was set to: an event at this position is our own. */
-  const setTo = useRef(0);
+  const setTo = useRef({ top: 0, viewPx: 0 });
   const shown = useRef<Anchor>({ row: 0, y: 0 });
   const viewPx = useSignal(0);
   const document = pane.document.value;
@@ -66,6 +65,8 @@ export function useRows(pane: RowsPane) {
   useLayoutEffect(() => {
     if (bar.current === null || space.current === null || box.current === null) return;
     if (extent.viewPx === 0) return;
+    // The reader may have scrolled, and the event is still to come: then it says where the view is to be.
+    const isSet = !isScrolled(bar.current, view.current, setTo.current);
     const heights = [...box.current.children].map((row) => row.getBoundingClientRect().height);
     const now = settled(anchor, { from: range.from, heights }, extent);
     const drawnPx = heights.reduce((sum, height) => sum + height, 0);
@@ -73,8 +74,7 @@ export function useRows(pane: RowsPane) {
     pane.drawn = inDocument(range);
     box.current.style.transform = `translateY(${now.top}px)`;
     space.current.style.height = `${Math.max(extent.viewPx, contentPx(extent, drawnPx))}px`;
-    if (Math.abs(bar.current.scrollTop - now.scrollTop) >= 1) bar.current.scrollTop = now.scrollTop;
-    setTo.current = bar.current.scrollTop;
+    if (isSet) setTo.current = { top: set(bar.current, now.scrollTop), viewPx: extent.viewPx };
     const wanted = rowsAround(now.anchor, extent);
     const isShort = wanted.from < range.from || wanted.to > range.to;
     if (isShort && pane.position.peek().is === "at") moveTo(now.anchor);
@@ -100,10 +100,8 @@ export function useRows(pane: RowsPane) {
   };
   const onScroll = ({ currentTarget }: TargetedEvent<HTMLDivElement>) => {
     const { scrollTop, scrollHeight, clientHeight } = currentTarget;
-    if (Math.abs(scrollTop - setTo.current) < 1) return;
-    // The window has another size now: the browser has moved the bar, and nobody has scrolled.
-    if (view.current?.clientHeight !== extent.viewPx) return;
-    setTo.current = scrollTop;
+    if (!isScrolled(currentTarget, view.current, setTo.current)) return;
+    setTo.current = { top: scrollTop, viewPx: extent.viewPx };
     const next = anchorAt(scrollTop, extent);
     if (scrollTop >= scrollHeight - clientHeight - 1) {
       pane.reachedEnd({ ...next, row: toDocument(rows, next.row) });
@@ -125,6 +123,20 @@ export function useRows(pane: RowsPane) {
   };
   const refs = { bar, space, view, box };
   return { document, rows, range, toggle, refs, handlers: { onScroll, onWheel, onKeyDown } };
+}
+
+/** Moves the bar, if it is elsewhere, and returns where it is then. */
+function set(bar: HTMLElement, scrollTop: number): number {
+  if (Math.abs(bar.scrollTop - scrollTop) >= 1) bar.scrollTop = scrollTop;
+  return bar.scrollTop;
+}
+
+/**
+ * Whether somebody has moved the bar since it was set. In a view of another size than then, the browser has
+ * moved it.
+ */
+function isScrolled(bar: HTMLElement, view: HTMLElement | null, set: { top: number; viewPx: number }) {
+  return Math.abs(bar.scrollTop - set.top) >= 1 && view?.clientHeight === set.viewPx;
 }
 
 /** Reads what is near the rows in view. */

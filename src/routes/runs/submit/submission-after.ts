@@ -1,14 +1,14 @@
 // Do the runs and arrays exist that others are to follow (api.md#after)?
-import type { Objects } from "../../objects/rpc.ts";
-import { projectOfRun } from "../../shared/access/project.ts";
-import { type BatchOrder, batchOrder } from "../../shared/after/batch-order.ts";
-import { arraysIn, runOf } from "../../shared/after/entries.ts";
-import { DroverError, type FieldError } from "../../shared/errors.ts";
-import { RUN_STATES } from "../../shared/run-state.ts";
-import type { Submitter } from "../access/caller.ts";
-import { invalid, MAX_FIELD_ERRORS } from "../http/invalid.ts";
-import { inParallel } from "../http/parallel.ts";
-import { hasCode } from "../http/problem.ts";
+import type { Objects } from "../../../objects/rpc.ts";
+import { projectOfRun } from "../../../shared/access/project.ts";
+import { type BatchOrder, batchOrder } from "../../../shared/after/batch-order.ts";
+import { arraysIn, runOf } from "../../../shared/after/entries.ts";
+import { DroverError, type FieldError } from "../../../shared/errors.ts";
+import { RUN_STATES } from "../../../shared/run-state.ts";
+import type { Submitter } from "../../access/caller.ts";
+import { invalid, MAX_FIELD_ERRORS } from "../../http/invalid.ts";
+import { inParallel } from "../../http/parallel.ts";
+import { hasCode } from "../../http/problem.ts";
 import { ofNewRuns, storedBefore } from "./stored-runs.ts";
 import type { Candidate } from "./submission.ts";
 

@@ -1,11 +1,11 @@
 // Do the secrets that a submission names exist?
 
-import type { Objects } from "../../objects/rpc.ts";
-import { howToSet } from "../../shared/access/secret-use.ts";
-import { DroverError } from "../../shared/errors.ts";
-import type { Submitter } from "../access/caller.ts";
-import { MAX_FIELD_ERRORS } from "../http/invalid.ts";
-import { secretsIn } from "../walls/run-limits.ts";
+import type { Objects } from "../../../objects/rpc.ts";
+import { howToSet } from "../../../shared/access/secret-use.ts";
+import { DroverError } from "../../../shared/errors.ts";
+import type { Submitter } from "../../access/caller.ts";
+import { MAX_FIELD_ERRORS } from "../../http/invalid.ts";
+import { secretsIn } from "../../walls/run-limits.ts";
 import { ofNewRuns, storedBefore } from "./stored-runs.ts";
 import type { Candidate } from "./submission.ts";
 

@@ -1,11 +1,11 @@
 // Do the snapshots that a submission names exist?
 
-import type { Objects, SnapshotStore } from "../../objects/rpc.ts";
-import { DroverError, type FieldError } from "../../shared/errors.ts";
-import { MAX_SUBMITTED_SNAPSHOTS } from "../../shared/limits.ts";
-import type { Submitter } from "../access/caller.ts";
-import { invalid, MAX_FIELD_ERRORS } from "../http/invalid.ts";
-import { inParallel } from "../http/parallel.ts";
+import type { Objects, SnapshotStore } from "../../../objects/rpc.ts";
+import { DroverError, type FieldError } from "../../../shared/errors.ts";
+import { MAX_SUBMITTED_SNAPSHOTS } from "../../../shared/limits.ts";
+import type { Submitter } from "../../access/caller.ts";
+import { invalid, MAX_FIELD_ERRORS } from "../../http/invalid.ts";
+import { inParallel } from "../../http/parallel.ts";
 import { ofNewRuns, storedBefore } from "./stored-runs.ts";
 import type { Candidate } from "./submission.ts";
 

@@ -1,13 +1,13 @@
 // Which id and hash does each submitted run get (api.md#idempotency)?
 import canonicalize from "canonicalize";
-import type { RunSpec } from "../../schema/run/run.ts";
-import { idOfKey, sha256 } from "../../shared/access/key-ids.ts";
-import { projectOfRun, runIdIn } from "../../shared/access/project.ts";
-import type { DroverError, FieldError } from "../../shared/errors.ts";
-import { MAX_RUN_ID_CHARS, MAX_SPEC_BYTES } from "../../shared/limits.ts";
-import type { Instant } from "../../shared/machine.ts";
-import { formatSize } from "../../shared/size.ts";
-import { invalid } from "../http/invalid.ts";
+import type { RunSpec } from "../../../schema/run/run.ts";
+import { idOfKey, sha256 } from "../../../shared/access/key-ids.ts";
+import { projectOfRun, runIdIn } from "../../../shared/access/project.ts";
+import type { DroverError, FieldError } from "../../../shared/errors.ts";
+import { MAX_RUN_ID_CHARS, MAX_SPEC_BYTES } from "../../../shared/limits.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { formatSize } from "../../../shared/size.ts";
+import { invalid } from "../../http/invalid.ts";
 
 /** One run to submit, with its id and the hash by which a repetition is recognized. */
 export interface Candidate {

@@ -1,8 +1,9 @@
 // Which runs of a submission are stored, and how is one stored or found?
-import { type AllocationApi, FIND_ONLY, type Objects } from "../../objects/rpc.ts";
-import type { Submitter } from "../access/caller.ts";
-import { inParallel } from "../http/parallel.ts";
-import { hasCode } from "../http/problem.ts";
+import type { AllocationApi, Objects } from "../../../objects/rpc.ts";
+import { PAST } from "../../../shared/time/instant.ts";
+import type { Submitter } from "../../access/caller.ts";
+import { inParallel } from "../../http/parallel.ts";
+import { hasCode } from "../../http/problem.ts";
 import type { Candidate } from "./submission.ts";
 
 /**
@@ -17,7 +18,7 @@ export async function submitOne(
   const request = { spec, hash, ...who };
   if (refusal === undefined) return objects.allocation(id).submit(request);
   try {
-    return await objects.allocation(id).submit({ ...request, notAfter: FIND_ONLY });
+    return await objects.allocation(id).submit({ ...request, notAfter: PAST });
   } catch (error) {
     throw hasCode(error, "unknown_run") ? refusal : error;
   }
