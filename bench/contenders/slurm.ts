@@ -45,7 +45,7 @@ async function start(dir: string): Promise<Contender> {
     execFileSync(name, args, { encoding: "utf8", stdio: "pipe", env: { ...process.env, ...env } });
   await untilSucceeds("sh", ["-c", `sinfo -h -o %t | grep -qx idle`], env);
   return {
-    name: "Slurm, a job array",
+    name: `Slurm, a job array, ${PLACES} places`,
     async run(count) {
       const beganAt = performance.now();
       const array = `--array=1-${count}`;

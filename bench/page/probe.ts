@@ -46,21 +46,23 @@ export const PROBE = `(() => {
   for (const type of ["keydown", "pointerdown", "click"]) addEventListener(type, onInteraction, true);
   let last = performance.now();
   let draws = 0;
+  let drawsSince = last;
+  const endDraws = () => {
+    if (draws > 0) seen.draws.push(draws);
+    draws = 0;
+    drawsSince = performance.now();
+  };
   const onFrame = (at) => {
     seen.frames.push(took(last, at - last));
     last = at;
-    if (draws > 0) seen.draws.push(draws);
-    draws = 0;
+    endDraws();
     requestAnimationFrame(onFrame);
   };
   requestAnimationFrame(onFrame);
   new MutationObserver((changes) => {
     if (!changes.some(({ target }) => (target.parentElement ?? target).closest?.("tbody"))) return;
-    // Without a frame for a second, the page draws by a timer: that is another draw, and no second one.
-    if (draws > 0 && performance.now() - last >= 1_000) {
-      seen.draws.push(draws);
-      draws = 0;
-    }
+    // Without a frame for a second, the page draws by a timer. That counts as a frame of its own.
+    if (performance.now() - drawsSince >= 1_000) endDraws();
     draws += 1;
   }).observe(document, { subtree: true, childList: true, characterData: true });
   window.takeSeen = () => {

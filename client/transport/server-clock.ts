@@ -15,8 +15,9 @@ export class ServerClock {
 
   /**
    * To be called when a request is sent. What it returns learns the time from the answer that has just
-   * arrived. The answer was made between the two, however long it was under way, so what is known changes
-   * only as far as that proves it wrong.
+   * arrived. The server made the answer in between, however long it was under way. So what is known changes
+   * only as far as the answer proves it wrong. If this machine's clock was set meanwhile, the time of arrival
+   * counts.
    */
   ask(): (response: Response) => void {
     const askedAt = Date.now();
@@ -24,7 +25,7 @@ export class ServerClock {
       const at = Date.parse(headers.get("date") ?? "");
       if (Number.isNaN(at)) return;
       const [least, most] = [at - Date.now(), at + LEFT_OUT_MS - askedAt];
-      this.#aheadMs = Math.min(Math.max(this.#aheadMs, least), most);
+      this.#aheadMs = Math.max(Math.min(this.#aheadMs, most), least);
     };
   }
 

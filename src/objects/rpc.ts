@@ -64,7 +64,7 @@ export interface SubmitRequest extends Caused {
   project: string;
   /** The budget from which it is paid; null: none. */
   budget: Budget | null;
-  /** A run that is not there by then is not made: `unknown_run` (jobs.md#not-submitted). `PAST`: never. */
+  /** If it is not there by then, it is not made: `unknown_run` (jobs.md#not-submitted). `PAST`: never. */
   notAfter?: Instant | undefined;
 }
 

@@ -3,6 +3,7 @@ import type { Bounds, Except, KeySpan, RowDisk, RowSort } from "../core/rows.ts"
 import type { Instant } from "../shared/machine.ts";
 import { meter } from "./meter.ts";
 import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
+import { conditionOf, ofSort, type RowFilter } from "./reads/row-filters.ts";
 
 const STATE_KEY = "state";
 
@@ -63,37 +64,15 @@ export class ValueStore<Value> {
   }
 }
 
-/** A filter: the field (a JSON path) must have one of these texts; null: none. */
-interface FieldFilter {
-  field: string;
-  values: readonly (string | null)[];
-}
-
-/** A filter as a condition in SQL on the columns `k` and `v`, with its bound values. */
-interface Condition {
-  where: string;
-  bound: readonly (string | number)[];
-}
-
-/** A filter of a table's rows. */
-export type RowFilter = FieldFilter | Condition;
-
-function conditionOf(filter: RowFilter): Condition {
-  if ("where" in filter) return filter;
-  const { field, values } = filter;
-  // In SQL nothing equals NULL, so an absent value is compared as an empty text, which no value is.
-  const where = `ifnull(json_extract(v, ?), '') IN (${values.map(() => "?")})`;
-  return { where, bound: [field, ...values.map((value) => value ?? "")] };
-}
-
-/** The condition that a row of this sort meets. */
-function ofSort({ field, values, others }: RowSort): { where: string; bound: readonly string[] } {
-  const among = `json_extract(v, ?) ${others ? "NOT IN" : "IN"} (${values.map(() => "?")})`;
-  return { where: among, bound: [`$.${field}`, ...values] };
-}
-
 /** How many ended rows are read at a time, as far as somebody wants them. */
 const ENDED_AT_ONCE = 64;
+
+/** What `forget` removes. */
+const FORGETTABLE = "live = 0 AND json_extract(v, '$.at') <= ?";
+
+/** A value that a statement is given, and the columns of what it finds. */
+type Bound = string | number;
+type Columns = Record<string, SqlStorageValue>;
 
 /** The tables of all kinds of objects. */
 export type TableName =
@@ -132,11 +111,6 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     this.#exists = this.#isThere();
   }
 
-  #isThere(): boolean {
-    const asked = this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", this.#table);
-    return asked.toArray().length > 0;
-  }
-
   read(key: string): Row | undefined {
     const [found] = this.#select(`${this.#table} WHERE k = ?`, key);
     return found?.[1];
@@ -164,25 +138,23 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   *readEndedWith(place: string, text: string, span: KeySpan): Generator<[string, Row]> {
-    if (!this.#exists) return;
     const keys = `k >= ? ${span.below === undefined ? "" : "AND k < ?"}`;
     const sql = `SELECT k, v FROM ${this.#table} WHERE live = 0 AND ${keys} AND json_extract(v, ?) = ?
       ORDER BY k DESC`;
     const below = span.below === undefined ? [] : [span.below];
     const bound = [span.from ?? "", ...below, `$.${place}`, text];
-    for (const { k, v } of this.#sql.exec<{ k: string; v: string }>(sql, ...bound)) {
-      // Rows are JSON, as in `#select`.
-      yield [k, JSON.parse(v) as Row];
-    }
+    if (!this.#exists) return;
+    // One after the other: somebody may not want all of them.
+    const found = this.#sql.exec<{ k: string; v: string }>(sql, ...bound);
+    for (const { k, v } of found) yield [k, this.#rowOf(v)];
   }
 
   endedSpans(place: string): Map<string, Bounds> {
-    if (!this.#exists) return new Map();
     const ended = `SELECT k, json_extract(v, ?) AS text FROM ${this.#table} WHERE live = 0`;
     const sql = `SELECT text, min(k) AS first, max(k) AS last FROM (${ended})
       WHERE text IS NOT NULL GROUP BY 1`;
-    const found = this.#sql.exec<{ text: string; first: string; last: string }>(sql, `$.${place}`);
-    return new Map([...found].map(({ text, first, last }) => [text, { first, last }]));
+    const found = this.#all<{ text: string; first: string; last: string }>(sql, `$.${place}`);
+    return new Map(found.map(({ text, first, last }) => [text, { first, last }]));
   }
 
   readLatestEnded(field: string, limit: number): [string, Row][] {
@@ -195,16 +167,13 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
    * the highest `by`. `isAll`: the table has no further rows.
    */
   readHighestBy(group: keyof Row & string, by: keyof Row & string, scan: number) {
-    if (!this.#exists) return { rows: [], isAll: true };
     const number = `json_extract(v, '$.${by}')`;
     const scanned = `SELECT v FROM ${this.#table} ORDER BY k DESC LIMIT ?`;
     // Beside `max`, SQLite returns `v` of the row that has the maximum.
     const sql = `SELECT v, max(${number}) FROM (${scanned}) WHERE ${number} IS NOT NULL
       GROUP BY json_extract(v, '$.${group}')`;
-    // Rows are JSON, as in `#select`.
-    const rows = [...this.#sql.exec<{ v: string }>(sql, scan)].map(({ v }) => JSON.parse(v) as Row);
-    const beyond = `SELECT 1 FROM ${this.#table} LIMIT 1 OFFSET ?`;
-    return { rows, isAll: this.#sql.exec(beyond, scan).toArray().length === 0 };
+    const rows = this.#all<{ v: string }>(sql, scan).map(({ v }) => this.#rowOf(v));
+    return { rows, isAll: !this.hasMoreThan(scan) };
   }
 
   /**
@@ -235,14 +204,12 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     before: string,
     limit: number,
   ): { at: Instant; path: Path; row: Row }[] {
-    if (!this.#exists) return [];
     const one = `SELECT k, v, ? AS path, json_extract(v, ?) AS at FROM ${this.#table} WHERE k < ?`;
     const all = paths.map(() => one).join(" UNION ALL ");
     const sql = `SELECT v, path, at FROM (${all}) WHERE at >= ? AND at < ? ORDER BY at, k LIMIT ?`;
     const bound = paths.flatMap((path) => [path, path, before]);
-    const found = this.#sql.exec<{ v: string; path: Path; at: number }>(sql, ...bound, since, until, limit);
-    // Rows are JSON, as in `#select`.
-    return [...found].map(({ v, path, at }) => ({ at, path, row: JSON.parse(v) as Row }));
+    const found = this.#all<{ v: string; path: Path; at: number }>(sql, ...bound, since, until, limit);
+    return found.map(({ v, path, at }) => ({ at, path, row: this.#rowOf(v) }));
   }
 
   /**
@@ -254,14 +221,12 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     { since, until }: { since: Instant; until: Instant },
     limit: number,
   ): { at: Instant; row: Row }[] {
-    if (!this.#exists) return [];
     const at = `coalesce(${paths.map(() => "json_extract(v, ?)")})`;
     const ended = `SELECT k, v, ${at} AS at FROM ${this.#table} WHERE live = 0`;
     const sql = `SELECT v, at FROM (${ended}) WHERE at >= ? AND at < ? ORDER BY at DESC, k DESC LIMIT ?`;
     const bound = [...paths, since, until, limit];
-    const found = this.#sql.exec<{ v: string; at: number }>(sql, ...bound);
-    // Rows are JSON, as in `#select`.
-    return [...found].map(({ v, at: instant }) => ({ at: instant, row: JSON.parse(v) as Row }));
+    const found = this.#all<{ v: string; at: number }>(sql, ...bound);
+    return found.map(({ v, at: instant }) => ({ at: instant, row: this.#rowOf(v) }));
   }
 
   /** Notes that the object's storage was emptied, and the table with it. */
@@ -277,29 +242,25 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   remove(key: string): void {
-    if (!this.#exists) return;
-    meter.rowsWritten += this.#sql.exec(`DELETE FROM ${this.#table} WHERE k = ?`, key).rowsWritten;
+    this.#remove("k = ?", key);
   }
 
   highest(field: string): number {
-    if (!this.#exists) return 0;
     const sql = `SELECT max(json_extract(v, ?)) AS highest FROM ${this.#table}`;
-    return this.#sql.exec<{ highest: number | null }>(sql, `$.${field}`).one().highest ?? 0;
+    return this.#first<{ highest: number | null }>(sql, `$.${field}`)?.highest ?? 0;
   }
 
   sums(field: string, by: string): Map<string, number> {
-    if (!this.#exists) return new Map();
     const [group, number] = [`json_extract(v, '$.${by}')`, `json_extract(v, '$.${field}')`];
     const sql = `SELECT ${group} AS name, sum(${number}) AS total FROM ${this.#table} GROUP BY 1`;
-    const found = this.#sql.exec<{ name: string; total: number | null }>(sql).toArray();
+    const found = this.#all<{ name: string; total: number | null }>(sql);
     return new Map(found.map(({ name, total }) => [name, total ?? 0]));
   }
 
   lowest(field: string, by: string, atLeast: number): number | undefined {
-    if (!this.#exists) return undefined;
     const number = `json_extract(v, '$.${field}')`;
     const sql = `SELECT min(${number}) AS lowest FROM ${this.#table} WHERE json_extract(v, '$.${by}') >= ?`;
-    return this.#sql.exec<{ lowest: number | null }>(sql, atLeast).one().lowest ?? undefined;
+    return this.#first<{ lowest: number | null }>(sql, atLeast)?.lowest ?? undefined;
   }
 
   readAbove(field: string, above: number, from: string, limit: number): Row[] {
@@ -311,7 +272,6 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
 
   /** The key of the last row. Undefined: there is no row. */
   lastKey(): string | undefined {
-    if (!this.#exists) return undefined;
     return this.#select(`${this.#table} ORDER BY k DESC LIMIT 1`)[0]?.[0];
   }
 
@@ -321,68 +281,80 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
   }
 
   hasMoreThan(count: number): boolean {
-    if (!this.#exists) return false;
-    return this.#sql.exec(`SELECT 1 FROM ${this.#table} LIMIT 1 OFFSET ?`, count).toArray().length > 0;
+    return this.#first(`SELECT 1 FROM ${this.#table} LIMIT 1 OFFSET ?`, count) !== undefined;
   }
 
   hasFrom(from: string): boolean {
-    if (!this.#exists) return false;
-    return this.#sql.exec(`SELECT 1 FROM ${this.#table} WHERE k >= ? LIMIT 1`, from).toArray().length > 0;
+    return this.#first(`SELECT 1 FROM ${this.#table} WHERE k >= ? LIMIT 1`, from) !== undefined;
   }
 
   beyond(sort: RowSort, newest: { rows: number; bytes: number }): { rows: string; bytes: string } {
-    if (!this.#exists) return { rows: "", bytes: "" };
     const { where, bound } = ofSort(sort);
     const sized = `SELECT k, row_number() OVER latest AS n, sum(length(CAST(v AS BLOB))) OVER latest AS total
       FROM ${this.#table} WHERE ${where} WINDOW latest AS (ORDER BY k DESC)`;
     const highest = (column: string) => `coalesce(max(CASE WHEN ${column} > ? THEN k END), '')`;
     const sql = `SELECT ${highest("n")} AS rows, ${highest("total")} AS bytes FROM (${sized})`;
-    return this.#sql.exec<{ rows: string; bytes: string }>(sql, newest.rows, newest.bytes, ...bound).one();
+    const found = this.#first<{ rows: string; bytes: string }>(sql, newest.rows, newest.bytes, ...bound);
+    return found ?? { rows: "", bytes: "" };
   }
 
   count(sort: RowSort, after: string, upTo: string): number {
-    if (!this.#exists) return 0;
     const { where, bound } = ofSort(sort);
     const sql = `SELECT count(*) AS n FROM ${this.#table} WHERE k > ? AND k <= ? AND ${where}`;
-    return this.#sql.exec<{ n: number }>(sql, after, upTo, ...bound).one().n;
+    return this.#first<{ n: number }>(sql, after, upTo, ...bound)?.n ?? 0;
   }
 
   removeUpTo(upTo: string, sort?: RowSort): void {
-    if (!this.#exists) return;
-    const { where, bound } = sort === undefined ? { where: "1", bound: [] } : ofSort(sort);
-    const sql = `DELETE FROM ${this.#table} WHERE k <= ? AND ${where}`;
-    meter.rowsWritten += this.#sql.exec(sql, upTo, ...bound).rowsWritten;
+    const { where, bound } = ofSort(sort);
+    this.#remove(`k <= ? AND ${where}`, upTo, ...bound);
   }
 
   keepEnded(count: number, bytes: number): void {
-    if (!this.#exists) return;
     const ended = `${this.#table} WHERE live = 0`;
-    const remove = `DELETE FROM ${ended} AND k <= `;
-    const beyond = `(SELECT k FROM ${ended} ORDER BY k DESC LIMIT 1 OFFSET ?)`;
-    meter.rowsWritten += this.#sql.exec(`${remove} ${beyond}`, count).rowsWritten;
+    const beyond = `SELECT k FROM ${ended} ORDER BY k DESC LIMIT 1 OFFSET ?`;
+    this.#remove(`live = 0 AND k <= (${beyond})`, count);
     const sizes = `SELECT k, sum(length(CAST(v AS BLOB))) OVER (ORDER BY k DESC) AS size FROM ${ended}`;
-    const large = `(SELECT max(k) FROM (${sizes}) WHERE size > ?)`;
-    meter.rowsWritten += this.#sql.exec(`${remove} ${large}`, bytes).rowsWritten;
+    const large = `SELECT max(k) FROM (${sizes}) WHERE size > ?`;
+    this.#remove(`live = 0 AND k <= (${large})`, bytes);
   }
 
   hasForgettable(until: Instant): boolean {
-    if (!this.#exists) return false;
-    const sql = `SELECT 1 FROM ${this.#table} WHERE live = 0 AND json_extract(v, '$.at') <= ? LIMIT 1`;
-    return this.#sql.exec(sql, until).toArray().length > 0;
+    return this.#first(`SELECT 1 FROM ${this.#table} WHERE ${FORGETTABLE} LIMIT 1`, until) !== undefined;
   }
 
   forget(until: Instant): void {
-    if (!this.#exists) return;
-    const sql = `DELETE FROM ${this.#table} WHERE live = 0 AND json_extract(v, '$.at') <= ?`;
-    meter.rowsWritten += this.#sql.exec(sql, until).rowsWritten;
+    this.#remove(FORGETTABLE, until);
   }
 
   /** The selected keys and rows. `from`: the part of the statement after `FROM`. */
-  #select(from: string, ...bindings: (string | number)[]): [string, Row][] {
-    if (!this.#exists) return [];
-    const found = this.#sql.exec<{ k: string; v: string }>(`SELECT k, v FROM ${from}`, ...bindings);
+  #select(from: string, ...bound: Bound[]): [string, Row][] {
+    const found = this.#all<{ k: string; v: string }>(`SELECT k, v FROM ${from}`, ...bound);
+    return found.map(({ k, v }) => [k, this.#rowOf(v)]);
+  }
+
+  #rowOf(text: string): Row {
     // Only `write` fills this table.
-    return found.toArray().map(({ k, v }) => [k, JSON.parse(v) as Row]);
+    return JSON.parse(text) as Row;
+  }
+
+  #first<Found extends Columns>(sql: string, ...bound: Bound[]): Found | undefined {
+    return this.#all<Found>(sql, ...bound)[0];
+  }
+
+  /** What a statement finds. A table that is not there has nothing. */
+  #all<Found extends Columns>(sql: string, ...bound: Bound[]): Found[] {
+    return this.#exists ? this.#sql.exec<Found>(sql, ...bound).toArray() : [];
+  }
+
+  #remove(where: string, ...bound: Bound[]): void {
+    if (!this.#exists) return;
+    const sql = `DELETE FROM ${this.#table} WHERE ${where}`;
+    meter.rowsWritten += this.#sql.exec(sql, ...bound).rowsWritten;
+  }
+
+  #isThere(): boolean {
+    const asked = this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", this.#table);
+    return asked.toArray().length > 0;
   }
 
   #create(): void {

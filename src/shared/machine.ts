@@ -6,6 +6,8 @@
  * machine reads a clock.
  */
 export type Instant = number;
+/** An instant that has always passed. */
+export const PAST: Instant = 0;
 
 /** A duration in milliseconds. */
 export type Millis = number;

@@ -34,6 +34,14 @@ test.each([
   expect(corrected(known, serverAhead, took)).toBe(expected);
 });
 
+test("a clock that is set back by an hour before the answer is right afterwards (ui.md#time)", () => {
+  const clock = new ServerClock();
+  const learn = clock.ask();
+  vi.setSystemTime(NOW - 60 * MINUTE);
+  learn(answeredAt(Date.now()));
+  expect(clock.now()).toBe(NOW - 60 * MINUTE);
+});
+
 test("an answer without a time teaches nothing (ui.md#time)", () => {
   const clock = new ServerClock();
   clock.ask()(answeredAt(NOW + 60 * MINUTE));

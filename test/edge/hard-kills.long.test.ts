@@ -9,6 +9,7 @@ import { isIdleShim } from "../agent/support/bench.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, livingOf, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
+import { endOf } from "./support/ends.ts";
 
 // Commands that do not want to end, through the whole system: each is gone, with proof, the run says how, and
 // the same machine runs the next one (issue 3, item 6). What could hurt this machine, namely forks and memory
@@ -43,7 +44,7 @@ interface Case {
   /** Whether its user aborts it, when it has this many processes; else it dies of what it does. */
   abortAt?: number;
   memory?: string;
-  /** Absent: soon, since it does not end when it is asked to. */
+  /** Absent: 1 s, for commands that ignore the signal. */
   killTimeout?: string;
   /** How the run ends. */
   end: object;
@@ -116,7 +117,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
     home = makeHome("hard-kills");
     up = await startDrover(home, {}, below);
     await submit("first", { argv: ["true"] });
-    worker = (await endOf("first")).placements[0].worker;
+    worker = (await endOf(up, "first")).placements[0].worker;
   });
   afterAll(async () => {
     await endDrover(home, up);
@@ -125,13 +126,6 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
 
   async function submit(id: string, spec: object): Promise<void> {
     await up.json(201, "POST", "/v1/runs", { id, ...spec });
-  }
-
-  function endOf(id: string): Promise<Json> {
-    return until(`${id} has ended`, async () => {
-      const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
-      return status.finishedAt === null ? undefined : status;
-    });
   }
 
   test.each(cases)("$what, is gone with proof, and its machine goes on", async (one) => {
@@ -155,7 +149,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
       expect(last !== undefined && lives(last)).toBe(one.last !== undefined);
       await up.json(200, "POST", `/v1/runs/${id}/abort`, { reason: "enough" });
     }
-    const status = await endOf(id);
+    const status = await endOf(up, id);
     expect(status).toMatchObject(one.end);
     expect(status.tasks[0].attempts[0]).toMatchObject({ state: "exited", exit: one.exit });
     expect(livingOf(up, id)).toEqual([]);
@@ -170,7 +164,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
       expect(details).toMatchObject({ killed_by: by, tree_gone: "true" });
     }
     await submit(`${id}-next`, { argv: ["sh", "-c", "exit 4"] });
-    expect(await endOf(`${id}-next`)).toMatchObject({
+    expect(await endOf(up, `${id}-next`)).toMatchObject({
       state: "complete",
       exitCode: 4,
       placements: [{ worker }],

@@ -211,10 +211,12 @@ describe("after SIGKILL (tasks.md#kept-5)", () => {
 
   test("of both, a run whose time is over meanwhile is let go", async () => {
     await kept("both-die", { keep: "30s" });
+    const { kept: held } = await statusOf("both-die");
     const dir = await dirOf("both-die");
     killIfThere(await agentOf("both-die"));
     killIfThere(-up.pid);
     await up.ended;
+    await until("its time is over", () => Date.now() > Date.parse(held.until) || undefined);
     up = await startDrover(home);
     await until("it is let go", () => isFree("both-die"));
     await until("its directory is gone", () => !existsSync(dir) || undefined);

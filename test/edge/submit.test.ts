@@ -69,6 +69,33 @@ describe("one run", () => {
     expect(edge.runs.has("mine"), "it would follow nothing").toBe(false);
   });
 
+  test("of a batch whose job to follow has no run is found, or named with its own field", async () => {
+    const edge = createEdge();
+    await edge.json(201, "PUT", "/v1/jobs/etl", { spec: SPEC });
+    const made = await edge.json(201, "POST", "/v1/jobs/etl/trigger", { key: "one" });
+    const runs = ["mine", "other"].map((id) => ({ ...SPEC, id, after: [{ job: "etl" }] }));
+    await edge.json(201, "POST", "/v1/runs", { runs });
+    edge.runs.delete(made.id);
+    await edge.json(200, "POST", "/v1/runs", { runs });
+    const deleteMineAt = (call: string) => {
+      edge.fault = (now) => {
+        if (now.endsWith(call)) edge.runs.delete("mine");
+      };
+    };
+    deleteMineAt("mine submit");
+    const refused = { code: "unknown_run", errors: [{ pointer: "/runs/0/after/0" }] };
+    expect(await edge.json(404, "POST", "/v1/runs", { runs })).toMatchObject(refused);
+    // Of a run that was never there the refusal comes first, and says what is stored of the others.
+    const more = [...runs, { ...SPEC, id: "new", after: [{ job: "etl" }] }];
+    const problem = await edge.json(404, "POST", "/v1/runs", { runs: more });
+    expect(problem).toMatchObject({
+      code: "unknown_run",
+      errors: [{ pointer: "/runs/0/after/0" }, { pointer: "/runs/2/after/0" }],
+      stored: ["other"],
+    });
+    expect([...edge.runs.keys()]).toEqual(["other"]);
+  });
+
   test("under a key is found again by the same body, and clashes with another (422)", async () => {
     const edge = createEdge();
     const first: Json = await (await post(edge, SPEC, "key 1")).json();

@@ -85,7 +85,7 @@ export function specOf({ tasks, timeout }: Scenario, driver: Driver): RunSpecInp
     })),
     resources: { vcpus: 0, memory: "64MiB" },
     reschedule: { attempts: 0 },
-    // Only who ignores its signal is to be killed, however slow the machine is.
+    // Only a task that ignores its signal is to be killed, however slow the machine is.
     killTimeout: driver === "fake" || isDeaf ? "2s" : "60s",
     ...(timeout === undefined ? {} : { timeout }),
   };

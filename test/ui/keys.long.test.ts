@@ -28,6 +28,31 @@ describe.skipIf(!hasBrowser)("the keys of the dashboard", () => {
     await close();
   });
 
+  test.each([
+    ["a second", 1_000, "/ui"],
+    ["less than a second", 999, "/ui/runs"],
+  ])(
+    "two of them that were pressed %s apart, of which the page hears late (ui.md#d18)",
+    async (_, ms, path) => {
+      const { page, close } = await at.open("/ui");
+      await page.getByRole("heading", { name: "Now" }).waitFor();
+      await page.evaluate(`(async () => {
+      const press = (key, timeStamp) => {
+        const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+        Object.defineProperty(event, "timeStamp", { value: timeStamp });
+        document.body.dispatchEvent(event);
+      };
+      const now = performance.now();
+      press("g", now);
+      const later = () => performance.now() - now > 1_500;
+      while (!later()) await new Promise((done) => setTimeout(done, 50));
+      press("r", now + ${ms});
+    })()`);
+      expect(new URL(page.url()).pathname).toBe(path);
+      await close();
+    },
+  );
+
   test("lead to the events and to the administration, and from row to row there", async () => {
     await at.json(201, "POST", "/v1/tokens", { name: "mila", preset: "viewer" });
     const { page, close } = await at.open("/ui");

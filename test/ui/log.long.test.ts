@@ -95,15 +95,20 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     const end = page.locator("[data-follow]");
     expect(await end.isDisabled()).toBe(true);
     // The event of the scroll comes with the next frame. Without a frame for a second, the page draws before.
-    await page.evaluate(`{
-      const { requestAnimationFrame } = window;
-      const draws = [];
-      window.requestAnimationFrame = (draw) => draws.push(draw);
-      [...document.querySelectorAll("label")].find((label) => label.textContent.includes("Wrap")).click();
-      window.requestAnimationFrame = requestAnimationFrame;
-      document.querySelector(".log").scrollBy(0, -150);
-      for (const draw of draws) draw(performance.now());
-    }`);
+    const isDrawnBetween = () =>
+      page.evaluate<boolean>(`(() => {
+        const { requestAnimationFrame } = window;
+        const draws = [];
+        window.requestAnimationFrame = (draw) => draws.push(draw);
+        [...document.querySelectorAll("label")].find((label) => label.textContent.includes("Wrap")).click();
+        window.requestAnimationFrame = requestAnimationFrame;
+        // A draw that was asked for before the click comes with the next frame.
+        if (draws.length === 0) return false;
+        document.querySelector(".log").scrollBy(0, -150);
+        for (const draw of draws) draw(performance.now());
+        return true;
+      })()`);
+    await until("it is drawn between the two", async () => (await isDrawnBetween()) || undefined);
     await until("it follows no more", () => end.isEnabled());
     expect(Number(await lastRow(page))).toBeLessThan(500);
     await at.call("POST", `/v1/runs/${id}/abort`);

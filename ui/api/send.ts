@@ -9,11 +9,10 @@ export { type AnswerOf, callOf, type InputOf, type OperationId } from "../../cli
 export { isTemporary } from "./temporary.ts";
 
 let onSignedOut: (why: string) => void = () => {};
-type OnAnswer = (answer: Response) => void;
-let onRequest: () => OnAnswer = () => () => {};
+let onRequest: () => (answer: Response) => void = () => () => {};
 
 /** Says who hears of each request, and then of its answer: Drover's time is in it (ui.md#time). */
-export function whenAsked(then: () => OnAnswer): void {
+export function whenAsked(then: typeof onRequest): void {
   onRequest = then;
 }
 

@@ -8,7 +8,7 @@ import {
   withChosen,
 } from "../../shared/jobs/follow-jobs.ts";
 import type { Unfollowed } from "../../shared/jobs/unfollowed.ts";
-import { PAST } from "../../shared/time/instant.ts";
+import { PAST } from "../../shared/machine.ts";
 import type { AllocationApi, SubmitRequest } from "../rpc.ts";
 
 /**

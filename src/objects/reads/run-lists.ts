@@ -5,8 +5,9 @@ import type { Configured } from "../../core/pool/state.ts";
 import type { RunSummary } from "../../schema/run/run.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { RunFilter } from "../rpc.ts";
-import type { RowFilter, SqlRowDisk } from "../store.ts";
+import type { SqlRowDisk } from "../store.ts";
 import { nameless, TOP } from "./nameless.ts";
+import type { RowFilter } from "./row-filters.ts";
 import { isMatch, lowerCase } from "./run-filter.ts";
 
 /** The most rows read for one answer: the search for a rare match must not block the object for long. */

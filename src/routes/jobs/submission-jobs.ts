@@ -21,7 +21,8 @@ export const MAX_SUBMITTED_JOBS = 100;
  * The runs with the ids of the runs that they follow in place of the jobs that they name. Throws
  * `unknown_job` or `unknown_run` if a job, or a run of it that will do, does not exist for the caller, and
  * `not_acknowledged` if the job is about to submit it. A run that exists already is not refused: a repeated
- * request must find it, and it follows what it followed.
+ * request must find it, and it follows what it followed. It comes back with its `refusal`, so that it is only
+ * found, and never made.
  */
 export async function withRunsOfJobs(
   objects: Objects,

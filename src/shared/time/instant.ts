@@ -1,8 +1,5 @@
-// How is an instant written, and which one has always passed?
+// How is an instant written?
 import type { Instant } from "../machine.ts";
-
-/** An instant that has always passed. */
-export const PAST: Instant = 0;
 
 /** An instant as text (RFC 3339). */
 export function iso(at: Instant): string {

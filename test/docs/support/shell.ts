@@ -36,7 +36,7 @@ export const NOT_HERE = new RegExp(
 /** Tools that change a checkout. The reader gets a command that fails in place of each. */
 const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "sudo"];
 
-/** What a command says besides when it takes long, as on a busy machine: no document shows it. */
+/** What a command also says when it takes long, as on a busy machine: no document shows it. */
 const WAITS = new RegExp(
   String.raw`^drover: (?:Run \S+(?: waits)?: |Looking for the files|Packing |Uploading |` +
     "Copying (?:from|into) run |Fetching the snapshot|Waits for the runs|" +

@@ -36,8 +36,8 @@ import { ListedWorker, type PoolConfig, type WorkerStatus } from "../../../src/s
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { projectsServed } from "../../../src/shared/access/project.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
+import { PAST } from "../../../src/shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
-import { PAST } from "../../../src/shared/time/instant.ts";
 import { registryOf as emptyRegistry } from "../../core/support/registry.ts";
 import { type FakeJobs, jobOfWorld, listedJobs } from "./fake-jobs.ts";
 import { readArrivals, readLog } from "./fake-logs.ts";

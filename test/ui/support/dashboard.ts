@@ -43,7 +43,7 @@ export interface Dashboard extends Server {
 export interface OpenPage {
   page: Page;
   context: BrowserContext;
-  /** The paths with queries that the page has asked for, in order, but for those that were answered 503. */
+  /** The paths with queries that the page has asked for, in order. */
   asked: string[];
   /** Closes the browser context. Rejects if the page logged an error or broke its policy. */
   close(): Promise<void>;
@@ -65,11 +65,6 @@ export async function startDashboard(allowed: Allowed = {}): Promise<Dashboard> 
       if (message.type() === "error" && !isRefusal) faults.push(message.text());
     });
     page.on("request", (request) => asked.push(request.url().slice(server.url.length)));
-    page.on("response", (response) => {
-      if (response.status() !== 503) return;
-      const at = asked.lastIndexOf(response.url().slice(server.url.length));
-      if (at >= 0) asked.splice(at, 1);
-    });
     await page.goto(`${server.url}${path}`);
     return {
       page,

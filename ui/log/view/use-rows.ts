@@ -41,6 +41,7 @@ export function useRows(pane: RowsPane) {
   const space = useRef<HTMLDivElement>(null);
   const view = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLDivElement>(null);
+  /** What the bar was set to: an event at this position is our own. In a view of another height, all are. */
   const setTo = useRef({ top: 0, viewPx: 0 });
   const shown = useRef<Anchor>({ row: 0, y: 0 });
   const viewPx = useSignal(0);
@@ -65,8 +66,8 @@ export function useRows(pane: RowsPane) {
   useLayoutEffect(() => {
     if (bar.current === null || space.current === null || box.current === null) return;
     if (extent.viewPx === 0) return;
-    // The reader may have scrolled, and the event is still to come: then it says where the view is to be.
-    const isSet = !isScrolled(bar.current, view.current, setTo.current);
+    // If the reader has just scrolled, the event is still to come. By then the bar stands in another text.
+    const pendingPx = scrolledPx(bar.current, view.current, setTo.current);
     const heights = [...box.current.children].map((row) => row.getBoundingClientRect().height);
     const now = settled(anchor, { from: range.from, heights }, extent);
     const drawnPx = heights.reduce((sum, height) => sum + height, 0);
@@ -74,7 +75,8 @@ export function useRows(pane: RowsPane) {
     pane.drawn = inDocument(range);
     box.current.style.transform = `translateY(${now.top}px)`;
     space.current.style.height = `${Math.max(extent.viewPx, contentPx(extent, drawnPx))}px`;
-    if (isSet) setTo.current = { top: set(bar.current, now.scrollTop), viewPx: extent.viewPx };
+    setTo.current = { top: placed(bar.current, now.scrollTop), viewPx: extent.viewPx };
+    if (pendingPx !== 0) bar.current.scrollTop += pendingPx;
     const wanted = rowsAround(now.anchor, extent);
     const isShort = wanted.from < range.from || wanted.to > range.to;
     if (isShort && pane.position.peek().is === "at") moveTo(now.anchor);
@@ -100,7 +102,7 @@ export function useRows(pane: RowsPane) {
   };
   const onScroll = ({ currentTarget }: TargetedEvent<HTMLDivElement>) => {
     const { scrollTop, scrollHeight, clientHeight } = currentTarget;
-    if (!isScrolled(currentTarget, view.current, setTo.current)) return;
+    if (scrolledPx(currentTarget, view.current, setTo.current) === 0) return;
     setTo.current = { top: scrollTop, viewPx: extent.viewPx };
     const next = anchorAt(scrollTop, extent);
     if (scrollTop >= scrollHeight - clientHeight - 1) {
@@ -126,17 +128,22 @@ export function useRows(pane: RowsPane) {
 }
 
 /** Moves the bar, if it is elsewhere, and returns where it is then. */
-function set(bar: HTMLElement, scrollTop: number): number {
+function placed(bar: HTMLElement, scrollTop: number): number {
   if (Math.abs(bar.scrollTop - scrollTop) >= 1) bar.scrollTop = scrollTop;
   return bar.scrollTop;
 }
 
 /**
- * Whether somebody has moved the bar since it was set. In a view of another size than then, the browser has
- * moved it.
+ * How far somebody has moved the bar since it was set. In a view of another height than then, it was the
+ * browser, and nobody has.
  */
-function isScrolled(bar: HTMLElement, view: HTMLElement | null, set: { top: number; viewPx: number }) {
-  return Math.abs(bar.scrollTop - set.top) >= 1 && view?.clientHeight === set.viewPx;
+function scrolledPx(
+  bar: HTMLElement,
+  view: HTMLElement | null,
+  setTo: { top: number; viewPx: number },
+): number {
+  const px = bar.scrollTop - setTo.top;
+  return Math.abs(px) >= 1 && view?.clientHeight === setTo.viewPx ? px : 0;
 }
 
 /** Reads what is near the rows in view. */

@@ -70,7 +70,9 @@ const submit = operation({
 
 /** The outcome of one run of a submission. */
 type Stored = { created: boolean; status: RunStatus };
-type Outcome = Stored | { error: ReturnType<typeof asDroverError> } | undefined;
+type Outcome = Stored | Refused | undefined;
+/** `fields`: those of the body to which the error refers. Absent: the run as a whole. */
+type Refused = { error: ReturnType<typeof asDroverError>; fields?: FieldError[] | undefined };
 
 /** Adds the route that submits runs (api.md#submitting). */
 export function submitRoutes(app: EdgeApp): void {
@@ -177,7 +179,7 @@ async function store(
       const error = how.keyed ? asMismatch(asDroverError(cause)) : asDroverError(cause);
       if (error.code === "internal") throw cause;
       if (!error.temporary || error.code === "busy") refused = true;
-      return { error };
+      return { error, fields: cause === run.refusal ? error.fields : undefined };
     }
   };
   const outcomes = new Array<Outcome>(runs.length).fill(undefined);
@@ -239,7 +241,7 @@ function batchError(
   const fields: FieldError[] = [];
   const errors = outcomes.flatMap((one, index) => {
     if (one === undefined || !("error" in one)) return [];
-    fields.push({ pointer: `/runs/${index}`, detail: one.error.message });
+    fields.push(...(one.fields ?? [{ pointer: `/runs/${index}`, detail: one.error.message }]));
     return [one.error];
   });
   const cause = errors.find((error) => !error.temporary) ?? errors[0];

@@ -1,6 +1,6 @@
 // Which runs of a submission are stored, and how is one stored or found?
 import type { AllocationApi, Objects } from "../../../objects/rpc.ts";
-import { PAST } from "../../../shared/time/instant.ts";
+import { PAST } from "../../../shared/machine.ts";
 import type { Submitter } from "../../access/caller.ts";
 import { inParallel } from "../../http/parallel.ts";
 import { hasCode } from "../../http/problem.ts";
@@ -35,9 +35,10 @@ export async function ofNewRuns<Field extends { candidate: Candidate }>(
   return fields.filter(({ candidate }) => !stored.has(candidate));
 }
 
-/**
- * The runs that an earlier try of this submission has stored. Submitting a stored run again changes nothing.
- */
+/** What a submission is told that has not stored the run: it is not there, is another one, or is deleted. */
+const NOT_STORED = ["unknown_run", "run_exists", "expired_run"] as const;
+
+/** The runs that an earlier try of this submission has stored. None is made. */
 export async function storedBefore(
   objects: Objects,
   candidates: readonly Candidate[],
@@ -45,12 +46,12 @@ export async function storedBefore(
 ): Promise<string[]> {
   const found = await inParallel(candidates, async (candidate) => {
     if (!(await exists(objects, candidate))) return [];
+    const { id, spec, hash } = candidate;
     try {
-      await submitOne(objects, candidate, who);
-      return [candidate.id];
+      await objects.allocation(id).submit({ spec, hash, ...who, notAfter: PAST });
+      return [id];
     } catch (error) {
-      if (error === candidate.refusal) return [];
-      if (hasCode(error, "run_exists") || hasCode(error, "expired_run")) return [];
+      if (NOT_STORED.some((code) => hasCode(error, code))) return [];
       throw error;
     }
   });
