@@ -72,7 +72,7 @@ describe("an agent that is killed while tasks run (host-protocol.md#survives; ca
   ])("a task that ends with %s in the meantime is reported so", async (_, end, exit) => {
     await kill(await busyAgent(`echo ready; ${waitFor("go")}; echo last; ${end}`));
     writeFileSync(fileOf("go"), "");
-    await expect.poll(() => bench.processes(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => bench.processes()).toEqual([]);
     await startAgain();
     expect((await bench.plane.untilStored(ID)).exit).toMatchObject(exit);
     expect(bench.plane.stored(ID).toString()).toBe("ready\nlast\n");
@@ -104,7 +104,7 @@ describe("an agent that is killed while tasks run (host-protocol.md#survives; ca
   test("what a task has left behind in the meantime is killed before its exit is told", async () => {
     await kill(await busyAgent(`setsid sleep 300 & echo ready; ${waitFor("go")}; exit 2`));
     writeFileSync(fileOf("go"), "");
-    await expect.poll(() => /\n2\n$/.test(readFileSync(shimFile(), "utf8")), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => /\n2\n$/.test(readFileSync(shimFile(), "utf8"))).toBe(true);
     await startAgain();
     expect((await bench.plane.untilState(ID, "exited")).exit?.code).toBe(2);
     expect(bench.processes()).toEqual([]);
@@ -189,7 +189,7 @@ describe("a start that was interrupted", () => {
     const clean = `rm -rf "${attemptFolder()}" "$DROVER_TASK_DIR"; echo >${fileOf("clean")}`;
     const agent = await busyAgent(`${first}; ${clean}; exec sleep 300`);
     writeFileSync(fileOf("go"), "");
-    await expect.poll(() => existsSync(fileOf("clean")), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => existsSync(fileOf("clean"))).toBe(true);
     await kill(agent);
     await startAgain();
     await bench.plane.untilState(ID, "gone");
@@ -206,7 +206,7 @@ test("an agent that is killed again and again loses no task and starts none twic
   for (let round = 1; round <= 8; round += 1) {
     const agent = bench.start();
     bench.plane.order(ids.slice(0, round * 2).map((id, index) => run(id, ["sh", "-c", script(index)])));
-    await expect.poll(() => agent.stderr(), { timeout: 20_000 }).toContain("is host w-1");
+    await expect.poll(() => agent.stderr()).toContain("is host w-1");
     // Nothing is waited for here: a crash comes when it comes.
     await sleep(chance.between(0, 150));
     await kill(agent);
@@ -275,7 +275,7 @@ describe("what was granted to an attempt outlives the agent", () => {
     await kill(await busyAgent("echo ready; exec sleep 300", { killTimeoutMs: 100 }));
     bench.plane.override = () => ({ status: 503 });
     await bench.startUnlocked();
-    await expect.poll(() => bench.processes(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => bench.processes()).toEqual([]);
     bench.plane.override = () => undefined;
     expect((await bench.plane.untilState(ID, "exited")).exit?.signal).toBe("SIGTERM");
   });
@@ -285,7 +285,7 @@ describe("what was granted to an attempt outlives the agent", () => {
     rmSync(join(bench.stateDir, "lease.json"));
     bench.plane.override = () => ({ status: 503 });
     await bench.startUnlocked();
-    await expect.poll(() => bench.processes(), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => bench.processes()).toEqual([]);
   });
 });
 

@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(async () => {
   const { faults } = bench.plane;
   // A helper of the agent's start may still be about to end.
-  await expect.poll(() => bench.processes(), { timeout: 20_000 }).toEqual([]);
+  await expect.poll(() => bench.processes()).toEqual([]);
   await bench.close();
   expect(faults).toEqual([]);
 });

@@ -8,7 +8,7 @@ import { type Bench, openBench, type RunningAgent, run, stop } from "./support/b
 const [LIVING, REFUSED, LATER] = ["living/main/1.1", "refused/main/1.1", "later/main/1.1"];
 
 /** On a busy machine. */
-const PATIENT = { timeout: 30_000 };
+const PATIENT = { timeout: 120_000 };
 
 let bench: Bench;
 beforeEach(async () => {

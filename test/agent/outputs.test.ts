@@ -12,7 +12,7 @@ import { openFileServer, sha256Of } from "./support/file-server.ts";
 const ID = "build-17/main/1.1";
 const SH = (script: string) => ["sh", "-c", script];
 
-const PATIENT = { timeout: 20_000 };
+const PATIENT = { timeout: 120_000 };
 
 let bench: Bench;
 beforeEach(async () => {

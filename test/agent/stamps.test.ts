@@ -39,7 +39,7 @@ const stampsKept = () => (existsSync(stampsFile()) ? readFileSync(stampsFile(), 
 async function writeNext(index: number): Promise<void> {
   const before = stampsKept();
   go(index);
-  await expect.poll(stampsKept, { timeout: 20_000 }).not.toBe(before);
+  await expect.poll(stampsKept).not.toBe(before);
 }
 
 /** What `inOrder` says, with neighbors of the same stream joined: a look may see half of a text. */
@@ -83,7 +83,7 @@ test("a killed agent finds its stamps, and marks what it missed (host-protocol.m
   await kill(agent);
   go(3);
   const stderr = join(bench.stateDir, "attempts", "build-17_main_1.1", "stderr");
-  await expect.poll(() => readFileSync(stderr, "utf8"), { timeout: 20_000 }).toBe(`!b${GONE}`);
+  await expect.poll(() => readFileSync(stderr, "utf8")).toBe(`!b${GONE}`);
   bench.plane.override = () => undefined;
   bench.start();
   await bench.plane.until("it is stored", () => bench.plane.stored(ID, "stderr").toString() === `!b${GONE}`);

@@ -37,7 +37,7 @@ async function runTrue(first: number, count: number): Promise<void> {
     bench.plane.order([]);
     const left = [join("attempts", `short-${n}_main_1.1`), join("allocs", `short-${n}_1`)];
     const isLeft = () => left.some((name) => existsSync(join(bench.stateDir, name)));
-    await expect.poll(isLeft, { timeout: 20_000 }).toBe(false);
+    await expect.poll(isLeft).toBe(false);
   }
 }
 
@@ -45,7 +45,7 @@ async function countsOf({ child }: RunningAgent): Promise<Counts> {
   const file = join(bench.dir, "counts");
   rmSync(file, { force: true });
   child.kill("SIGUSR2");
-  await expect.poll(() => existsSync(file), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => existsSync(file)).toBe(true);
   return JSON.parse(readFileSync(file, "utf8"));
 }
 

@@ -130,11 +130,11 @@ test("what the orders omit is stopped; its data go, its id stays (host-protocol.
   expect(existsSync(data)).toBe(true);
   bench.plane.order([]);
   await bench.plane.until("it is forgotten", () => bench.plane.reports.at(-1)?.attempts.length === 0);
-  await expect.poll(() => existsSync(data), { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => existsSync(data)).toBe(false);
   // The agent has let go of it, too.
   const journal = join(bench.stateDir, "journal", "build-17_main_1.1.json");
-  await expect.poll(() => existsSync(journal), { timeout: 20_000 }).toBe(false);
-  await expect.poll(() => readdirSync(join(bench.stateDir, "allocs")), { timeout: 20_000 }).toEqual([]);
+  await expect.poll(() => existsSync(journal)).toBe(false);
+  await expect.poll(() => readdirSync(join(bench.stateDir, "allocs"))).toEqual([]);
   expect(bench.processes()).toEqual([]);
   bench.plane.order([run(ID, ["touch", join(bench.dir, "again")])]);
   await bench.plane.untilState(ID, "gone");

@@ -45,7 +45,7 @@ const FILES: Found[] = [
 ];
 const stamps = () => stampsOf(tree, FILES, signal);
 /** Waits until a change of the tree would show in its stamps. */
-const settled = () => expect.poll(async () => (await stamps()).isSettled, { timeout: 20_000 }).toBe(true);
+const settled = () => expect.poll(async () => (await stamps()).isSettled).toBe(true);
 
 const records = () => join(bench.dir, "home", ".cache", "drover", "uploads");
 

@@ -180,9 +180,7 @@ describe("pools and workers", () => {
       idleBehavior: "drain",
     });
     await server.json(200, "POST", `/v1/workers/${id}/kill`, { reason: "a test" });
-    await expect
-      .poll(async () => (await server.json(200, "GET", `/v1/workers/${id}`)).state, { timeout: 30_000 })
-      .toBe("gone");
+    await expect.poll(async () => (await server.json(200, "GET", `/v1/workers/${id}`)).state).toBe("gone");
     expect(await server.json(404, "GET", "/v1/workers/nobody")).toMatchObject({ code: "unknown_worker" });
   });
 

@@ -9,7 +9,7 @@ import { type Ec2Fake, type FakeInstance, KEYS, REGION } from "../ec2-fake.ts";
 export const START = Date.UTC(2026, 10, 22, 10, 11, 12);
 export const IMAGE = "ami-0a1b2c3d4e5f60718";
 /** Long enough for every answer that comes, and short enough to wait for one that does not. */
-export const TIMEOUT_MS = 5_000;
+export const TIMEOUT_MS = 20_000;
 export const GIB = 2 ** 30;
 export const CODE = "drvc_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789";
 

@@ -8,7 +8,7 @@ import { type GceFake, IMAGE, KEY, PROJECT, ZONES } from "../gce-fake.ts";
 /** An instant at which nothing special happens. */
 export const START = Date.UTC(2026, 10, 22, 10, 11, 12);
 /** Long enough for every answer that comes, and short enough to wait for one that does not. */
-const TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 20_000;
 const CODE = "drvc_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789";
 
 export function providerOf(
