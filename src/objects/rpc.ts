@@ -64,7 +64,10 @@ export interface SubmitRequest extends Caused {
   project: string;
   /** The budget from which it is paid; null: none. */
   budget: Budget | null;
-  /** If it is not there by then, it is not made: `unknown_run` (jobs.md#not-submitted). `PAST`: never. */
+  /**
+   * A run that is not there by then is not made: `unknown_run` (jobs.md#not-submitted). With `PAST` the run
+   * is found, and never made.
+   */
   notAfter?: Instant | undefined;
 }
 

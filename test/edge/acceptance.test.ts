@@ -16,6 +16,7 @@ import {
   startDrover,
 } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
+import { endOf } from "./support/ends.ts";
 
 // What a person is promised, through the built command and over HTTP, on one `drover up` of the built package
 // (CONTRIBUTING.md#tests): exit codes as a shell and `docker run` have them, output byte for byte, nothing of
@@ -42,14 +43,6 @@ const text = ({ stdout }: Ended) => stdout.toString();
 
 async function submit(spec: object): Promise<void> {
   await up.json(201, "POST", "/v1/runs", spec);
-}
-
-/** The answer to a question that is held until the run has ended, as often as that takes. */
-function endOf(id: string): Promise<Json> {
-  return until(`${id} has ended`, async () => {
-    const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
-    return status.finishedAt === null ? undefined : status;
-  });
 }
 
 /** Waits until a run has written this to its stdout. */
@@ -155,7 +148,7 @@ describe("the exit code of `drover run` (api.md#ends-of-a-command and the rules 
     if (overHttp === true) {
       // The kernel does not take them here either, so the command line is not the way to bring them in.
       await submit({ id, argv: args.slice(1) });
-      expect(await endOf(id)).toMatchObject({ state, failure, exitCode: null });
+      expect(await endOf(up, id)).toMatchObject({ state, failure, exitCode: null });
     }
     const ended = overHttp === true ? undefined : await run("--id", id, ...args);
     const status = await statusOf(id);
@@ -174,7 +167,7 @@ describe("what a command sees", () => {
   test("its env, its meta and what Drover tells it, and nothing of the agent or of the shell", async () => {
     const wanted = { id: "sees", argv: ["env", "-0"], env: { CI: "1", WORDS: "two words\nof two lines" } };
     await submit({ ...wanted, meta: { "build.no": "17" }, resources: { vcpus: 2, memory: "128MiB" } });
-    expect(await endOf("sees")).toMatchObject({ state: "complete", exitCode: 0 });
+    expect(await endOf(up, "sees")).toMatchObject({ state: "complete", exitCode: 0 });
     const entries = text(await cli("logs", "sees"))
       .split("\0")
       .slice(0, -1);
@@ -213,7 +206,7 @@ describe("what a command sees", () => {
     expect(text(await run("--", "pwd"))).toBe(`${home}\n`);
     expect(text(await run("--dir", "/usr", "--", "pwd"))).toBe("/usr\n");
     await submit({ id: "own-dir", argv: ["sh", "-c", 'test "$PWD" = "$DROVER_TASK_DIR" && ls -A'] });
-    expect(await endOf("own-dir")).toMatchObject({ state: "complete", exitCode: 0 });
+    expect(await endOf(up, "own-dir")).toMatchObject({ state: "complete", exitCode: 0 });
     expect(text(await cli("logs", "own-dir"))).toBe("");
   });
 
@@ -257,7 +250,7 @@ describe("a detached run", () => {
     expect(id).toMatch(/^[a-z0-9][a-z0-9-]*$/);
     const followed = await cli("logs", "--follow", id);
     expect([followed.code, text(followed)]).toEqual([0, "out\n"]);
-    await endOf(id);
+    await endOf(up, id);
     expect(text(await cli("status", id))).toMatch(/complete, exit code 4/);
     expect(JSON.parse(text(await cli("status", "--json", id)))).toEqual(await statusOf(id));
     expect(text(await cli("why", id))).toMatch(/complete[\s\S]*nothing: it has ended/);
@@ -358,7 +351,7 @@ describe("what cannot be run is refused with the name of what is wrong, and noth
       if (answer.status === 400) tooMuch = middle;
       else fits = middle;
     }
-    expect(await endOf(`bound-${fits}`)).toMatchObject({ state: "complete", exitCode: 0 });
+    expect(await endOf(up, `bound-${fits}`)).toMatchObject({ state: "complete", exitCode: 0 });
   });
 
   test.each([

@@ -6,6 +6,7 @@ import { type FileServer, openFileServer, sha256Of } from "../agent/support/file
 import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
+import { endOf } from "./support/ends.ts";
 
 // What is done for a task before it starts, through the whole of Drover: host-protocol.md#hooks.
 
@@ -35,10 +36,7 @@ async function runToEnd(id: string, tasks: object[], more: object = {}): Promise
   const resources = { vcpus: 0, memory: "64MiB" };
   const spec = { id, tasks, resources, reschedule: { attempts: 0 }, ...more };
   await up.json(201, "POST", "/v1/runs", spec);
-  return until(`${id} has ended`, async () => {
-    const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
-    return status.finishedAt === null ? undefined : status;
-  });
+  return endOf(up, id);
 }
 
 const outputOf = async (id: string, name = "main") =>

@@ -2,9 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { MAX_PARAM_BYTES, MAX_PAYLOAD_BYTES } from "../../src/shared/jobs/limits.ts";
-import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
-import type { Json } from "./support/edge.ts";
+import { endOf } from "./support/ends.ts";
 
 // What a run of a job is given arrives byte for byte on a machine: jobs.md#payload, jobs.md#bytes.
 
@@ -21,13 +20,6 @@ afterAll(async () => {
 
 const resources = { vcpus: 0, memory: "64MiB" };
 const digestOf = (bytes: Buffer | string) => createHash("sha256").update(bytes).digest("hex");
-
-async function endOf(id: string): Promise<Json> {
-  return until(`${id} has ended`, async () => {
-    const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
-    return status.finishedAt === null ? undefined : status;
-  });
-}
 
 const outputOf = async (id: string, task = "main") =>
   Buffer.from(await (await up.call("GET", `/v1/runs/${id}/logs/${task}/stdout`)).arrayBuffer());
@@ -55,7 +47,7 @@ test("64 KiB of any bytes, and a parameter that would be a command for a shell",
     params: { what: evil },
     payload: payload.toString("base64"),
   });
-  expect((await endOf(id)).state).toBe("complete");
+  expect((await endOf(up, id)).state).toBe("complete");
   expect(await outputOf(id)).toEqual(Buffer.concat([Buffer.from(`<${evil}>|${evil}|`), payload]));
 });
 
@@ -67,7 +59,7 @@ test("a parameter of 64 KiB with everything that shells and hosts look for", asy
     params: { what: { type: "string", required: true, maxBytes: MAX_PARAM_BYTES } },
   });
   const { id } = await up.json(201, "POST", "/v1/jobs/large/trigger", { params: { what } });
-  expect((await endOf(id)).state).toBe("complete");
+  expect((await endOf(up, id)).state).toBe("complete");
   expect(digestOf(await outputOf(id))).toBe(digestOf(`${what}\n`));
 });
 
@@ -80,7 +72,7 @@ test("a run that is submitted by itself has one, too: each task of a group finds
     resources,
     payload: { path: "in", content: content.toString("base64") },
   });
-  expect((await endOf("group")).state).toBe("complete");
+  expect((await endOf(up, "group")).state).toBe("complete");
   for (const name of ["a", "b"]) expect(String(await outputOf("group", name))).toContain(digestOf(content));
 });
 
@@ -92,6 +84,6 @@ test("a command that is started again finds what it has made of its payload", as
     restart: { attempts: 3, delay: "0s", interval: "1h", mode: "fail" },
     payload: { path: "in", content: btoa("given\n") },
   });
-  expect((await endOf("again")).state).toBe("complete");
+  expect((await endOf(up, "again")).state).toBe("complete");
   expect(String(await outputOf("again"))).toBe("given\nmore\n");
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
+import { endOf } from "./support/ends.ts";
 
 // Sticky runs through the whole of Drover: decisions/runs.md#sticky-data; tasks.md#sticky-data.
 
@@ -33,13 +34,6 @@ async function submit(id: string, script: string): Promise<void> {
   await up.json(201, "POST", "/v1/runs", { id, tasks, resources, sticky: true, reschedule });
 }
 
-async function endOf(id: string): Promise<Json> {
-  return until(`${id} has ended`, async () => {
-    const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
-    return status.finishedAt === null ? undefined : status;
-  });
-}
-
 const outputOf = async (id: string) => (await up.call("GET", `/v1/runs/${id}/logs/main/stdout`)).text();
 
 async function dataEventsOf(id: string): Promise<string[]> {
@@ -59,7 +53,7 @@ function keptHere(): string[] {
 
 test("a group that has failed goes on with its data on the worker that had it", async () => {
   await submit("again", `${COUNT}; [ "$(wc -l <tried)" = 2 ]`);
-  const run = await endOf("again");
+  const run = await endOf(up, "again");
   expect(run).toMatchObject({ state: "complete", spec: { sticky: true } });
   const [first, second] = run.placements;
   expect([second.worker, run.placements.length]).toEqual([first.worker, 2]);
@@ -80,7 +74,7 @@ test("N9: one whose worker takes nothing more goes on with its data on another",
   const [first] = (await up.json(200, "GET", "/v1/runs/carried")).placements;
   await up.json(200, "POST", `/v1/workers/${first.worker}/drain`, {});
   writeFileSync(drained, "");
-  const run = await endOf("carried");
+  const run = await endOf(up, "carried");
   expect(run).toMatchObject({ state: "complete", placements: [{ outcome: "gone" }, { outcome: "gone" }] });
   expect(run.placements[1].worker).not.toBe(first.worker);
   expect(await outputOf("carried")).toBe("x\nx\ny\ny\n");
@@ -96,7 +90,7 @@ test("one whose machine is killed begins with nothing elsewhere, and says so", a
   await until("it has begun", async () => ((await outputOf("moved")) === "x\ny\non\n" ? true : undefined));
   const { placements } = await up.json(200, "GET", "/v1/runs/moved");
   await up.json(200, "POST", `/v1/workers/${placements[0].worker}/kill`, {});
-  const run = await endOf("moved");
+  const run = await endOf(up, "moved");
   expect(run).toMatchObject({ state: "complete", placements: [{ outcome: "lost" }, { outcome: "gone" }] });
   expect(run.placements[1].worker).not.toBe(placements[0].worker);
   expect(await outputOf("moved")).toBe("x\ny\n");

@@ -11,6 +11,7 @@ import {
   startDrover,
 } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
+import { endOf } from "./support/ends.ts";
 
 // Time limits with real processes (api.md#time-limits; tasks.md#kill). The decisions are in
 // test/core/allocation/{time-limits,group}.test.ts; a time limit over a download is in hooks.test.ts, over a
@@ -24,7 +25,7 @@ beforeAll(async () => {
   await up.json(201, "PUT", "/v1/pools/empty", { ...(await poolConfigOf(up)), maxInstances: 0 });
   // So that no limit is used up by the start of a machine.
   await up.json(201, "POST", "/v1/runs", { id: "first", argv: ["true"] });
-  await endOf("first");
+  await endOf(up, "first");
 });
 afterAll(async () => {
   await endDrover(home, up);
@@ -137,7 +138,7 @@ test.concurrent.each(CASES)("$what", async (one) => {
     await until("it has begun", () => begun().length > 0 || undefined);
     await up.json(200, "POST", `/v1/runs/${id}/abort`, { reason: "enough" });
   }
-  expect(await endOf(id)).toMatchObject(one.end);
+  expect(await endOf(up, id)).toMatchObject(one.end);
   expect(begun().sort()).toEqual(one.begun);
   expect(livingOf(up, id)).toEqual([]);
   const { items } = await up.json(200, "GET", `/v1/runs/${id}/events`);
@@ -146,10 +147,3 @@ test.concurrent.each(CASES)("$what", async (one) => {
     expect(at("Terminated") - at("Killing")).toBeGreaterThanOrEqual(one.stopsForMs);
   }
 });
-
-function endOf(id: string): Promise<Json> {
-  return until(`${id} has ended`, async () => {
-    const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
-    return status.finishedAt === null ? undefined : status;
-  });
-}

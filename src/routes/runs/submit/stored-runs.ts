@@ -12,16 +12,21 @@ import type { Candidate } from "./submission.ts";
  */
 export async function submitOne(
   objects: Objects,
-  { id, spec, hash, refusal }: Candidate,
+  candidate: Candidate,
   who: Submitter,
 ): ReturnType<AllocationApi["submit"]> {
-  const request = { spec, hash, ...who };
-  if (refusal === undefined) return objects.allocation(id).submit(request);
+  const { id, spec, hash, refusal } = candidate;
+  if (refusal === undefined) return objects.allocation(id).submit({ spec, hash, ...who });
   try {
-    return await objects.allocation(id).submit({ ...request, notAfter: PAST });
+    return await findOne(objects, candidate, who);
   } catch (error) {
     throw hasCode(error, "unknown_run") ? refusal : error;
   }
+}
+
+/** Finds a run as its submission does, and never makes it: without it rejects with `unknown_run`. */
+function findOne(objects: Objects, { id, spec, hash }: Candidate, who: Submitter) {
+  return objects.allocation(id).submit({ spec, hash, ...who, notAfter: PAST });
 }
 
 /** The fields of runs that do not exist yet. */
@@ -45,11 +50,10 @@ export async function storedBefore(
   who: Submitter,
 ): Promise<string[]> {
   const found = await inParallel(candidates, async (candidate) => {
-    if (!(await exists(objects, candidate))) return [];
-    const { id, spec, hash } = candidate;
+    if (candidate.fresh) return [];
     try {
-      await objects.allocation(id).submit({ spec, hash, ...who, notAfter: PAST });
-      return [id];
+      await findOne(objects, candidate, who);
+      return [candidate.id];
     } catch (error) {
       if (NOT_STORED.some((code) => hasCode(error, code))) return [];
       throw error;
