@@ -1,11 +1,11 @@
 // What stands around every page: the top bar, the sign-in, and the page that the address names.
-import { type Signal, signal, useSignalEffect } from "@preact/signals";
+import { batch, effect, type Signal, signal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { openSession, session } from "./api/session.ts";
 import { Outside } from "./pages/sign-in.tsx";
 import { Trouble } from "./parts/problem.tsx";
-import { place, route } from "./router/place.ts";
+import { address, type Place, place, routeOf } from "./router/place.ts";
 import { TopBar } from "./top-bar.tsx";
 
 /** What a page gets: the item that the address names. */
@@ -15,8 +15,10 @@ interface PageProps {
 
 type Page = ComponentType<PageProps>;
 
+type Load = () => Promise<Page>;
+
 /** The pages, each in a file that is loaded when the page is shown first (ui.md#size). */
-const PAGES: Record<string, () => Promise<Page>> = {
+const PAGES: Record<string, Load> = {
   now: async () => (await import("./pages/now.tsx")).Now,
   runs: async () => (await import("./pages/runs/runs.tsx")).Runs,
   jobs: async () => (await import("./pages/jobs/jobs.tsx")).Jobs,
@@ -27,7 +29,7 @@ const PAGES: Record<string, () => Promise<Page>> = {
 };
 
 /** The pages about one thing. */
-const ITEMS: Record<string, () => Promise<Page>> = {
+const ITEMS: Record<string, Load> = {
   runs: async () => (await import("./pages/run/run.tsx")).Run,
   jobs: async () => (await import("./pages/job/job.tsx")).Job,
   workers: async () => (await import("./pages/worker/worker.tsx")).Worker,
@@ -35,16 +37,23 @@ const ITEMS: Record<string, () => Promise<Page>> = {
   admin: async () => (await import("./pages/admin/admin.tsx")).Admin,
 };
 
+/** Pages that have been loaded. */
+const loaded = new Map<Load, Page>();
+
+interface Shown {
+  name: string;
+  Page: Page;
+  item: string | undefined;
+}
+
 /** The page that is shown. It stays until the next one has been loaded (ui.md#d12). */
-const shown: Signal<{ name: string; Page: Page; item: string | undefined } | undefined> = signal(undefined);
+const shown: Signal<Shown | undefined> = signal(undefined);
 const fault = signal<string | undefined>(undefined);
 
 /** The whole of the page. */
 export function App() {
-  useSignalEffect(() => {
-    const { page, item } = route.value;
-    void show(page, item);
-  });
+  // Not `useSignalEffect`, which waits for a frame: of two keys in one frame the second acts on what the first has done.
+  useLayoutEffect(() => effect(() => show(address.value)), []);
   const now = session.value;
   if (now.is === "starting") return <p class="nothing">Signing in…</p>;
   if (now.is === "out") return <Outside why={now.why} />;
@@ -61,17 +70,18 @@ export function App() {
             {fault.value}
           </p>
         )}
-        <Shown />
+        <ShownPage />
       </main>
     </>
   );
 }
 
-function Shown() {
+function ShownPage() {
   const now = shown.value;
   const former = useRef<string>(undefined);
   const key = now === undefined ? "" : keyOf(now);
-  useEffect(() => {
+  // In the same step: a key that is pressed on the new page must not meet a focus that is still on its way.
+  useLayoutEffect(() => {
     // Who cannot see that the page has changed is told by the focus.
     if (former.current) document.getElementById("main")?.focus({ preventScroll: true });
     former.current = key;
@@ -81,22 +91,39 @@ function Shown() {
   return <Page key={key} item={item} />;
 }
 
-async function show(name: string, item: string | undefined): Promise<void> {
+/** Shows the page of an address: at once if it has been loaded before. */
+function show(wanted: Place): void {
+  const { page: name, item } = routeOf(wanted.path);
   const load = (item === undefined ? PAGES : ITEMS)[name];
-  const { path } = place.peek();
-  fault.value = load === undefined ? `There is no page ${path}. The pages are at the top.` : undefined;
   document.title = `${item ?? name} – Drover`;
   if (load === undefined) {
-    shown.value = undefined;
+    turnTo(wanted, undefined, `There is no page ${wanted.path}. The pages are at the top.`);
     return;
   }
+  const Page = loaded.get(load);
+  if (Page !== undefined) turnTo(wanted, { name, Page, item });
+  else void loadAndShow(load, wanted, { name, item });
+}
+
+async function loadAndShow(load: Load, wanted: Place, route: Omit<Shown, "Page">): Promise<void> {
   try {
     const Page = await load();
+    loaded.set(load, Page);
     // Somebody may have gone on meanwhile.
-    if (place.peek().path === path) shown.value = { name, Page, item };
+    if (address.peek() === wanted) turnTo(wanted, { ...route, Page });
   } catch {
-    fault.value = "A part of the page could not be loaded. Load the page again.";
+    if (address.peek() === wanted)
+      fault.value = "A part of the page could not be loaded. Load the page again.";
   }
 }
 
-const keyOf = ({ name, item }: { name: string; item: string | undefined }) => `${name}/${item ?? ""}`;
+/** Address and page change in one step: no page ever reads the query of another one. */
+function turnTo(wanted: Place, page: Shown | undefined, why?: string): void {
+  batch(() => {
+    place.value = wanted;
+    shown.value = page;
+    fault.value = why;
+  });
+}
+
+const keyOf = ({ name, item }: Shown) => `${name}/${item ?? ""}`;

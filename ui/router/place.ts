@@ -9,8 +9,11 @@ export interface Place {
 
 const here = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
 
-/** The address that is shown. */
-export const place = signal<Place>(here());
+/** The address in the browser's bar: where the reader wants to be. */
+export const address = signal<Place>(here());
+
+/** The address that is shown: the one in the bar, once its page has been loaded (ui.md#d12). */
+export const place = signal<Place>(address.peek());
 
 /** A value of the address's query; empty: not there. */
 export function queryOf(name: string): string {
@@ -42,13 +45,13 @@ export function hrefOf(
 export function go(href: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, "", href);
   else history.pushState(null, "", href);
-  place.value = here();
+  address.value = here();
 }
 
 /** Follows Back and Forward, and links to pages of the dashboard, without loading the document again. */
 export function followLinks(): void {
   addEventListener("popstate", () => {
-    place.value = here();
+    address.value = here();
   });
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
@@ -62,7 +65,7 @@ export function followLinks(): void {
   });
 }
 
-/** The page and the item that the address names. */
+/** The page and the item that are shown. */
 export const route = computed(() => routeOf(place.value.path));
 
 /** The page and the item that a path names: `/ui/runs/build-17` is the item `build-17` of `runs`. */
