@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { checkoutEnv } from "./scripts/env.mjs";
+import { groupsInTurn, InTurn } from "./test/order/in-turn.ts";
 
 // What test workers inherit, so that `npx vitest` leaves nothing outside the checkout either. The secrets are
 // named here as well because wrangler warns of required ones that it finds in no environment.
@@ -32,19 +33,38 @@ const patience = {
   expect: { poll: { timeout: 120_000 } },
 };
 
+/** A run of limited time leaves out what would begin after it. */
+const inTime = process.env.DROVER_TESTS_UNTIL === undefined ? {} : { runner: "./test/order/in-time.ts" };
+
 /** Files of `npm run test:long` alone, unless one is named (CONTRIBUTING.md, "Tests"). */
 const withLongFiles =
   process.env.DROVER_TESTS === "long" || process.argv.some((arg) => arg.includes(".long."));
 const exclude = withLongFiles ? [] : ["test/**/*.long.test.ts"];
 
+// What these files do takes both cores and more: beside them, what waits comes near its limits.
+const alone = ["test/fuzz/fuzz.long.test.ts", "test/edge/{bench,hard-kills,large-*,many-runs}.long.test.ts"];
+
+// Groups run one after the other: suites that load the machine would take each other's deadlines away.
+const order = groupsInTurn(2, ["processes", "browser", "alone"]);
+
+// Files with a Drover, which start processes.
+const withProcesses = {
+  ...patience,
+  ...inTime,
+  globalSetup: ["test/support/built.ts"],
+  isolate: false,
+  setupFiles: ["test/support/surroundings.ts", "test/chance/properties.ts", "test/chance/connections.ts"],
+};
+
 export default defineConfig({
   test: {
-    // Groups run one after the other: suites that load the machine would take each other's deadlines away.
+    sequence: { sequencer: InTurn },
     projects: [
       {
         plugins: [scripts],
         test: {
           ...patience,
+          ...inTime,
           name: "node",
           include: ["test/*.test.ts", "test/{compat,core,archive,disk,probes,sim,ui}/**/*.test.ts"],
           // A browser does not belong among pure functions.
@@ -61,6 +81,7 @@ export default defineConfig({
         plugins: [scripts],
         test: {
           ...patience,
+          ...inTime,
           name: "cli",
           include: ["test/cli/**/*.test.ts"],
           exclude,
@@ -93,25 +114,37 @@ export default defineConfig({
       {
         plugins: [scripts],
         test: {
-          ...patience,
+          ...withProcesses,
           name: "processes",
-          include: [
-            "test/{attack,clouds,deploy,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts",
-            "test/ui/**/*.long.test.ts",
-          ],
-          exclude,
-          sequence: { groupOrder: 2 },
+          include: ["test/{attack,clouds,deploy,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
+          exclude: [...exclude, ...alone],
+          sequence: { groupOrder: order.processes },
           // Each file has a Drover of its own, and waits for it most of the time: three files at a time use
           // half of two cores (measured), so six use both. Long files have more to do: with six of them,
           // what waits for a reader or a container engine comes near to its time limits.
           maxWorkers: process.env.DROVER_TESTS === "long" ? 4 : 6,
-          globalSetup: ["test/support/built.ts"],
-          isolate: false,
-          setupFiles: [
-            "test/support/surroundings.ts",
-            "test/chance/properties.ts",
-            "test/chance/connections.ts",
-          ],
+        },
+      },
+      {
+        plugins: [scripts],
+        test: {
+          ...withProcesses,
+          name: "browser",
+          include: ["test/ui/**/*.long.test.ts"],
+          exclude,
+          sequence: { groupOrder: order.browser },
+          maxWorkers: 3,
+        },
+      },
+      {
+        plugins: [scripts],
+        test: {
+          ...withProcesses,
+          name: "alone",
+          include: alone,
+          exclude,
+          sequence: { groupOrder: order.alone },
+          maxWorkers: 1,
         },
       },
     ],

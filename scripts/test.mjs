@@ -7,6 +7,8 @@ import { cacheDir, root, run } from "./env.mjs";
 import { failures, lastLine, tally } from "./tally.mjs";
 
 const reportFile = join(cacheDir, "test-report.json");
+/** Names the files of which tests were left out (decisions/testing.md#in-time). */
+const leftOutFile = join(cacheDir, "tests-left-out");
 
 /**
  * The test files of `npm run test:long`: those that are too slow for `npm test`, and those with a longer
@@ -30,6 +32,8 @@ function readReport() {
 
 async function test(vitestArgs) {
   rmSync(reportFile, { force: true });
+  writeFileSync(leftOutFile, "");
+  process.env.DROVER_TESTS_LEFT_OUT = leftOutFile;
   const build = await run("node", ["scripts/build.mjs"]);
   if (build.code !== 0) {
     console.error("The build failed, so no test ran. Fix the errors above, or run `npm run check` for more.");
@@ -53,6 +57,8 @@ const isLong = first === "--long";
 if (isLong) process.env.DROVER_TESTS = "long";
 const vitestArgs = isLong ? others : process.argv.slice(2);
 const { counts, failed } = await test(isLong && vitestArgs.length === 0 ? longFiles() : vitestArgs);
+const leftOut = readFileSync(leftOutFile, "utf8").trim();
+if (leftOut !== "") console.log(`The time of this run was over before the tests of these files:\n${leftOut}`);
 const lines = [...failed.map((failure) => `FAILED: ${failure}`), lastLine(counts)].join("\n");
 // `.ci/run` adds the counts to its own, and repeats the failures at its end.
 writeFileSync(join(cacheDir, "test-tally"), `${lines}\n`);

@@ -14,7 +14,7 @@
 // * pure-decisions: no clock, chance or I/O in src/core, src/probes and agent/core
 // * one-alarm: only src/objects/alarm.ts sets alarms
 // * one-clock: only src/objects/clock.ts reads the platform's clock, and in the page only ui/store/clock.ts
-// * no-default-export: but for the Worker and the configuration of vitest
+// * no-default-export: but for the Worker and what vitest loads
 // * casts-have-reasons: a cast has a comment beside it; in tests only casts by way of `any` and `unknown`
 // * doc-blocks: every exported function has one, but in tests
 // * no-focus-no-skip: every test runs

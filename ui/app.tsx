@@ -52,7 +52,8 @@ const fault = signal<string | undefined>(undefined);
 
 /** The whole of the page. */
 export function App() {
-  // Not `useSignalEffect`, which waits for a frame: of two keys in one frame the second acts on what the first has done.
+  // Not `useSignalEffect`, which waits for a frame: of two keys in one frame, the second acts on what the
+  // first has done.
   useLayoutEffect(() => effect(() => show(address.value)), []);
   const now = session.value;
   if (now.is === "starting") return <p class="nothing">Signing in…</p>;

@@ -143,7 +143,7 @@ export const MATRIX: Zone[] = [
   { of: "scripts/", values: [], types: [] },
   { of: "bin/", values: ["dist/"], types: [] },
   { of: "demo/", values: [], types: [] },
-  { of: "vitest.config.ts", values: ["scripts/"], types: [] },
+  { of: "vitest.config.ts", values: ["scripts/", "test/order/"], types: [] },
   { of: "test/", values: [""], types: [] },
 ];
 

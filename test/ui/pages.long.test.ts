@@ -5,8 +5,8 @@ import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.
 const FRAMES = 30;
 
 /**
- * Follows the link to mila's token, and presses Revoke in the step in which the button is drawn. Resolves some frames later with where
- * the focus was in that step, and whether the question is still open.
+ * Follows the link to mila's token, and presses Revoke in the step in which the button is drawn. Resolves
+ * some frames later with where the focus was in that step, and which question is still open.
  */
 const REVOKE_AT_ONCE = `new Promise((resolve) => {
   const heading = () => document.querySelector("main h1")?.textContent;
@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)("one page after another", () => {
   });
   afterAll(() => at?.stop());
 
-  test("is drawn once: it has the focus, and a question stays that is asked as soon as it is there (ui.md#d12)", async () => {
+  test("is drawn once, has the focus, and keeps a question that was opened at once (ui.md#d12)", async () => {
     const { page, close } = await at.open("/ui/admin");
     await page.getByRole("row").filter({ hasText: "mila" }).waitFor();
     const question = "Revoke mila for good?";
@@ -40,7 +40,7 @@ describe.skipIf(!hasBrowser)("one page after another", () => {
     await close();
   });
 
-  test("has the address to itself: the one before stays as it is until the next is loaded (ui.md#d12)", async () => {
+  test("the former one stays as it is until the next one is loaded (ui.md#d12)", async () => {
     const { page, asked, close } = await at.open("/ui/runs?label=team%3Dblue");
     await page.getByText("No run is like this").waitFor();
     let letThrough = () => {};
