@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { checkoutEnv } from "./scripts/env.mjs";
-import { groupsInTurn, InTurn } from "./test/order/in-turn.ts";
+import { InTurn, inTurn } from "./test/order/in-turn.ts";
 
 // What test workers inherit, so that `npx vitest` leaves nothing outside the checkout either. The secrets are
 // named here as well because wrangler warns of required ones that it finds in no environment.
@@ -33,7 +33,7 @@ const patience = {
   expect: { poll: { timeout: 120_000 } },
 };
 
-/** A run of limited time leaves out what would begin after it. */
+/** A run of limited time leaves out what may end after it. */
 const inTime = process.env.DROVER_TESTS_UNTIL === undefined ? {} : { runner: "./test/order/in-time.ts" };
 
 /** Files of `npm run test:long` alone, unless one is named (CONTRIBUTING.md, "Tests"). */
@@ -44,8 +44,10 @@ const exclude = withLongFiles ? [] : ["test/**/*.long.test.ts"];
 // What these files do takes both cores and more: beside them, what waits comes near its limits.
 const alone = ["test/fuzz/fuzz.long.test.ts", "test/edge/{bench,hard-kills,large-*,many-runs}.long.test.ts"];
 
-// Groups run one after the other: suites that load the machine would take each other's deadlines away.
-const order = groupsInTurn(2, ["processes", "browser", "alone"]);
+// Groups run one after the other: suites that load the machine would take each other's deadlines away. Files
+// that may take longest run first: a run of limited time would leave them out.
+const inOrder = ["alone", ...inTurn(["processes", "browser"], (group) => group)];
+const orderOf = (group: string) => 2 + inOrder.indexOf(group);
 
 // Files with a Drover, which start processes.
 const withProcesses = {
@@ -118,7 +120,7 @@ export default defineConfig({
           name: "processes",
           include: ["test/{attack,clouds,deploy,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
           exclude: [...exclude, ...alone],
-          sequence: { groupOrder: order.processes },
+          sequence: { groupOrder: orderOf("processes") },
           // Each file has a Drover of its own, and waits for it most of the time: three files at a time use
           // half of two cores (measured), so six use both. Long files have more to do: with six of them,
           // what waits for a reader or a container engine comes near to its time limits.
@@ -132,7 +134,7 @@ export default defineConfig({
           name: "browser",
           include: ["test/ui/**/*.long.test.ts"],
           exclude,
-          sequence: { groupOrder: order.browser },
+          sequence: { groupOrder: orderOf("browser") },
           maxWorkers: 3,
         },
       },
@@ -143,8 +145,10 @@ export default defineConfig({
           name: "alone",
           include: alone,
           exclude,
-          sequence: { groupOrder: order.alone },
+          sequence: { groupOrder: orderOf("alone") },
           maxWorkers: 1,
+          // Otherwise one process would run them all, and take the others with it if it crashes.
+          isolate: true,
         },
       },
     ],

@@ -7,7 +7,7 @@ import { cacheDir, root, run } from "./env.mjs";
 import { failures, lastLine, tally } from "./tally.mjs";
 
 const reportFile = join(cacheDir, "test-report.json");
-/** Names the files of which tests were left out (decisions/testing.md#in-time). */
+/** The paths of files with tests that were left out, one a line (decisions/testing.md#in-time). */
 const leftOutFile = join(cacheDir, "tests-left-out");
 
 /**
@@ -30,6 +30,17 @@ function readReport() {
   }
 }
 
+/** The files with tests that were left out because they might have ended too late. */
+const leftOut = () => readFileSync(leftOutFile, "utf8").split("\n").filter(Boolean);
+
+/** Why a run counts as failed of which no test has failed. */
+function whyNone(report, { passed, skipped }) {
+  if (report === undefined) return "left no report";
+  return passed === 0 && skipped > 0 && leftOut().length > 0
+    ? "was out of time before a test began"
+    : "reports no failed test: look for an error outside any";
+}
+
 async function test(vitestArgs) {
   rmSync(reportFile, { force: true });
   writeFileSync(leftOutFile, "");
@@ -45,9 +56,7 @@ async function test(vitestArgs) {
   const counts = tally(report, vitest.code);
   const failed = failures(report, root);
   if (counts.failed > 0 && failed.length === 0) {
-    const left =
-      report === undefined ? "left no report" : "reports no failed test: look for an error outside any";
-    failed.push(`vitest ended with exit code ${vitest.code} and ${left}`);
+    failed.push(`vitest ended with exit code ${vitest.code} and ${whyNone(report, counts)}`);
   }
   return { counts, failed };
 }
@@ -57,9 +66,11 @@ const isLong = first === "--long";
 if (isLong) process.env.DROVER_TESTS = "long";
 const vitestArgs = isLong ? others : process.argv.slice(2);
 const { counts, failed } = await test(isLong && vitestArgs.length === 0 ? longFiles() : vitestArgs);
-const leftOut = readFileSync(leftOutFile, "utf8").trim();
-if (leftOut !== "") console.log(`The time of this run was over before the tests of these files:\n${leftOut}`);
-const lines = [...failed.map((failure) => `FAILED: ${failure}`), lastLine(counts)].join("\n");
+const lines = [
+  ...leftOut().map((file) => `NOT ALL TESTS BEGAN IN TIME: ${file}`),
+  ...failed.map((failure) => `FAILED: ${failure}`),
+  lastLine(counts),
+].join("\n");
 // `.ci/run` adds the counts to its own, and repeats the failures at its end.
 writeFileSync(join(cacheDir, "test-tally"), `${lines}\n`);
 console.log(lines);

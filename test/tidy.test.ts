@@ -17,7 +17,7 @@
 // * no-default-export: but for the Worker and what vitest loads
 // * casts-have-reasons: a cast has a comment beside it; in tests only casts by way of `any` and `unknown`
 // * doc-blocks: every exported function has one, but in tests
-// * no-focus-no-skip: every test runs
+// * no-focus-no-skip: no test is left out by its text
 // * platform-flags: no error of ours has the properties that the platform sets
 // * import-matrix: who may import what, types told apart from values
 // * no-type-cycles: no product file imports itself by way of others, not even for a type

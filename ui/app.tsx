@@ -96,7 +96,7 @@ function ShownPage() {
 function show(wanted: Place): void {
   const { page: name, item } = routeOf(wanted.path);
   const load = (item === undefined ? PAGES : ITEMS)[name];
-  document.title = `${item ?? name} – Drover`;
+  fault.value = undefined;
   if (load === undefined) {
     turnTo(wanted, undefined, `There is no page ${wanted.path}. The pages are at the top.`);
     return;
@@ -107,24 +107,23 @@ function show(wanted: Place): void {
 }
 
 async function loadAndShow(load: Load, wanted: Place, route: Omit<Shown, "Page">): Promise<void> {
-  try {
-    const Page = await load();
-    loaded.set(load, Page);
-    // Somebody may have gone on meanwhile.
-    if (address.peek() === wanted) turnTo(wanted, { ...route, Page });
-  } catch {
-    if (address.peek() === wanted)
-      fault.value = "A part of the page could not be loaded. Load the page again.";
-  }
+  const Page = await load().catch(() => undefined);
+  if (Page !== undefined) loaded.set(load, Page);
+  // Somebody may have gone on meanwhile.
+  if (address.peek() !== wanted) return;
+  if (Page !== undefined) turnTo(wanted, { ...route, Page });
+  else fault.value = "A part of the page could not be loaded. Load the page again.";
 }
 
-/** Address and page change in one step: no page ever reads the query of another one. */
-function turnTo(wanted: Place, page: Shown | undefined, why?: string): void {
+/** Address and page change in one step: no page is drawn with the query of another one. */
+function turnTo(wanted: Place, next: Shown | undefined, why?: string): void {
   batch(() => {
     place.value = wanted;
-    shown.value = page;
+    shown.value = next;
     fault.value = why;
   });
+  const { page, item } = routeOf(wanted.path);
+  document.title = `${item ?? page} – Drover`;
 }
 
 const keyOf = ({ name, item }: Shown) => `${name}/${item ?? ""}`;

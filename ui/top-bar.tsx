@@ -4,7 +4,7 @@ import { ask } from "./api/send.ts";
 import { session, signOut } from "./api/session.ts";
 import { Keys } from "./keys.tsx";
 import { perHour } from "./parts/price.ts";
-import { go, hrefOf, place, queryOf, route, withQuery } from "./router/place.ts";
+import { address, go, hrefOf, queryOf, route, routeOf, withQuery } from "./router/place.ts";
 import { frugalMs } from "./store/frugal.ts";
 import { followed, live } from "./store/live.ts";
 import { useLoad } from "./store/load.ts";
@@ -62,8 +62,9 @@ function PoolSwitch() {
   const chosen = queryOf("pool");
   const all = names.includes(chosen) || chosen === "" ? names : [chosen, ...names];
   const choose = (pool: string) => {
-    const { path, query } = place.peek();
-    const { page, item } = route.peek();
+    // Where the reader wants to be, and not what is shown while that is loaded.
+    const { path, query } = address.peek();
+    const { page, item } = routeOf(path);
     // An item belongs to one pool: another pool leads back to the list. Parts of the administration do not.
     const stays = item === undefined || page === "admin";
     const elsewhere = { cursor: undefined, selected: undefined, all: undefined };

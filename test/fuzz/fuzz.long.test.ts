@@ -147,7 +147,7 @@ async function tryAll(cells: Cell[], seed: number): Promise<void> {
 }
 
 test("whatever a request says, the answer is one that the document allows", {
-  timeout: 2_700_000,
+  timeout: 1_800_000,
 }, async () => {
   const cells = doc.operations.flatMap(cellsToTry);
   if (ONLY === "") expect(doc.operations.flatMap((one) => missingCallers(one, cells))).toEqual([]);

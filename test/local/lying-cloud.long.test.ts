@@ -96,6 +96,9 @@ interface Story {
   faultsLeft: Json;
 }
 
+/** How long all stories may go on after the tests, of which some may have been left out for lack of time. */
+const ALL_STORIES_MS = 900_000;
+
 beforeAll(async () => {
   home = makeHome("lying");
   server = await startServer();
@@ -113,7 +116,7 @@ afterAll(async () => {
   for (const close of closing) await close();
   await server.stop();
   rmSync(home, { recursive: true, force: true });
-});
+}, ALL_STORIES_MS);
 
 /** Submits runs to a cloud that lies, and waits until all is over: the runs, and the machines too. */
 async function play({ faults, dead }: Row, pool: string, config: Json): Promise<Story> {

@@ -34,10 +34,11 @@ function nodes(): Map<number, string> {
 }
 const NODES = nodes();
 
-const dir = mkdtempSync("/var/tmp/drover-package-");
+let dir = "";
 let tarball = "";
 let registry: Awaited<ReturnType<typeof startRegistry>>;
 beforeAll(async () => {
+  dir = mkdtempSync("/var/tmp/drover-package-");
   registry = await startRegistry();
   await npm(ROOT, process.env.PATH ?? "", "pack", "--pack-destination", dir);
   tarball = join(dir, readdirSync(dir).find((name) => name.endsWith(".tgz")) ?? "no tarball");

@@ -1,21 +1,24 @@
-// Which tests begin? After the end of this run's time none does: each that is left out counts as skipped, and
-// its file is named (decisions/testing.md#in-time).
+// Which tests begin? Those that end before this run must end, even if they take all the time that they may.
+// The others count as skipped, and their files are named (decisions/testing.md#in-time).
 import { appendFileSync } from "node:fs";
 import { type RunnerTask, type RunnerTestSuite, TestRunner } from "vitest";
 
-/** When the time of this run is over, in seconds since 1970. */
+/** When this run must end, in seconds since 1970. */
 const until = Number(process.env.DROVER_TESTS_UNTIL);
-/** The file that gets the paths of test files, of which tests are left out, a line each. */
-const names = process.env.DROVER_TESTS_LEFT_OUT ?? "";
+/** A file, to which the paths of test files with tests that are left out are appended, one a line. */
+const names = process.env.DROVER_TESTS_LEFT_OUT;
+if (!(until > 0) || !names) {
+  throw new Error("Set DROVER_TESTS_UNTIL to seconds since 1970, and DROVER_TESTS_LEFT_OUT to a file.");
+}
 
 const named = new Set<string>();
 
-/** Leaves out a test, or a suite with its hooks, if the time is over. */
-function judge(task: RunnerTask): void {
-  if (Date.now() <= until * 1_000 || (task.mode !== "run" && task.mode !== "queued")) return;
+/** Leaves out a test, or a suite with its hooks, if it may take longer than there is time. */
+function judge(task: RunnerTask, longestMs: number): void {
+  if (Date.now() + longestMs <= until * 1_000 || !isToRun(task)) return;
   leaveOut(task);
   const { name } = task.file;
-  if (!named.has(name)) appendFileSync(names, `${name}\n`);
+  if (names !== undefined && !named.has(name)) appendFileSync(names, `${name}\n`);
   named.add(name);
 }
 
@@ -24,15 +27,17 @@ function leaveOut(task: RunnerTask): void {
   if ("tasks" in task) task.tasks.forEach(leaveOut);
 }
 
+const isToRun = ({ mode }: RunnerTask) => mode === "run" || mode === "queued";
+
 // biome-ignore lint/style/noDefaultExport: vitest takes a runner as the default export of its file
 export default class InTime extends TestRunner {
   override async onBeforeRunSuite(suite: RunnerTestSuite): Promise<void> {
-    judge(suite);
+    judge(suite, this.config.hookTimeout);
     await super.onBeforeRunSuite(suite);
   }
 
   override async onBeforeRunTask(test: RunnerTask): Promise<void> {
-    judge(test);
+    judge(test, "timeout" in test ? test.timeout : 0);
     await super.onBeforeRunTask(test);
   }
 }
