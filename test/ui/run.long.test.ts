@@ -131,6 +131,12 @@ describe.skipIf(!hasBrowser)("the page of a run in the dashboard", () => {
     const id = await at.run("sleep 1000", { checks });
     await at.until(id, "running");
     const { page, close } = await at.open(`/ui/runs/${id}?tab=summary`);
+    const said = async () =>
+      (await at.json(200, "GET", `/v1/runs/${id}`)).tasks[0].checks.map(
+        ({ status, output }: { status: string; output?: string }) => `${status} ${output ?? ""}`,
+      );
+    const FULL = "critical its command ended with exit code 2: it is full";
+    await expect.poll(said).toEqual(["passing ", FULL]);
     const line = page.getByText(/^main: fine is passing since .*; bad is critical since .*: .*: it is full$/);
     await line.waitFor();
     await close();

@@ -1,5 +1,6 @@
 // The administration: tokens, sessions, projects, secrets, webhooks, trust rules, each at its own address.
 import type { ComponentType } from "preact";
+import { later } from "../../parts/later.tsx";
 import { ADMIN_PARTS, type AdminPart, adminHref } from "../../router/admin.ts";
 import { hrefOf, queryOf } from "../../router/place.ts";
 import { Projects } from "./projects.tsx";
@@ -7,7 +8,9 @@ import { Secrets } from "./secrets.tsx";
 import { Sessions } from "./sessions/sessions.tsx";
 import { Tokens } from "./tokens/tokens.tsx";
 import { TrustRules } from "./trust/rules.tsx";
-import { Webhooks } from "./webhooks/webhooks.tsx";
+
+/** The largest part, which the others do not need (ui.md#size). */
+const Webhooks = later(async () => (await import("./webhooks/webhooks.tsx")).Webhooks);
 
 const PARTS: Record<AdminPart, { word: string; Part: ComponentType }> = {
   tokens: { word: "Tokens", Part: Tokens },
