@@ -95,7 +95,8 @@ function ShownPage() {
 /** Shows the page of an address: at once if it has been loaded before. */
 function show(wanted: Place): void {
   const { page: name, item } = routeOf(wanted.path);
-  const load = (item === undefined ? PAGES : ITEMS)[name];
+  const pages = item === undefined ? PAGES : ITEMS;
+  const load = Object.hasOwn(pages, name) ? pages[name] : undefined;
   fault.value = undefined;
   if (load === undefined) {
     turnTo(wanted, undefined, `There is no page ${wanted.path}. The pages are at the top.`);

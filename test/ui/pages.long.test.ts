@@ -70,4 +70,11 @@ describe.skipIf(!hasBrowser)("one page after another", () => {
     await page.getByRole("heading", { name: "Workers", exact: true }).waitFor();
     await close();
   });
+
+  // The second is what every object of JavaScript has.
+  test.each(["/ui/nothing", "/ui/constructor"])("no page is at %s, and that is said", async (path) => {
+    const { page, close } = await at.open(path);
+    await page.getByText(`There is no page ${path}. The pages are at the top.`).waitFor();
+    await close();
+  });
 });
