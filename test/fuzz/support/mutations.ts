@@ -31,6 +31,7 @@ type Maker = (site: Site, schemas: Schemas) => fc.Arbitrary<Change> | undefined;
 const PROTOTYPES = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"];
 const UNICODE = ["é", "🐂", "\u202e", "a\u0301", "\ufeff", "\uffff", "ß", "İ", "漢字", "\u200b", "\u{e0001}"];
 const CONTROLS = ["\0", "\u0001", "\u001b[2J", "\u007f", "\r\nx: y", "\t", "\u2028", "\u0085"];
+const MANY_KEYS = `{${Array.from({ length: 5_000 }, (_, n) => `"k${n}":"v"`).join()}}`;
 const DEPTHS = [10, 500, 5_000, 50_000];
 
 const set = (values: fc.Arbitrary<unknown>): fc.Arbitrary<Change> =>
@@ -71,9 +72,8 @@ const MAKERS: Record<(typeof KINDS)[number], Maker> = {
     const list = fc
       .constantFrom("1", '"a"', "[]", "null")
       .map((one) => `[${Array(20_000).fill(one).join()}]`);
-    const keys = Array.from({ length: 5_000 }, (_, n) => `"k${n}":"v"`).join();
     const numbers = fc.constantFrom("1e308", "-1e308", "1e999", "9007199254740993", "1e-400", "-0");
-    return raw(fc.oneof(text, list, fc.constant(`{${keys}}`), numbers));
+    return raw(fc.oneof(text, list, fc.constant(MANY_KEYS), numbers));
   },
   unicode: (site) => odd(site, inBody(site) ? [...UNICODE, "\ud800", "\udc00x"] : UNICODE),
   control: (site) => odd(site, CONTROLS),

@@ -62,8 +62,7 @@ function objectOf(schema: Schema, schemas: Schemas): fc.Arbitrary<unknown> {
   if (typeof additionalProperties !== "object") return fc.record(Object.fromEntries(fields));
   const value = fittingValue(additionalProperties, schemas, "");
   const { pattern } = schema.propertyNames ?? {};
-  const names =
-    pattern === undefined ? fc.constantFrom("a", "b1", "small") : fc.stringMatching(new RegExp(pattern));
+  const names = pattern === undefined ? fc.constantFrom("a", "b1", "small") : matching(pattern);
   return fc.dictionary(names, value, { minKeys: 1, maxKeys: 2 });
 }
 
@@ -76,6 +75,15 @@ function textOf({ pattern = "", format, minLength = 0, maxLength = 64, example }
   // A text without a pattern may be anything; a text with an example is usually similar to the example.
   if (pattern === "" && shown[0] !== undefined) return shown[0];
   const any = fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 24) });
-  const fitting = pattern === "" ? any : fc.stringMatching(new RegExp(pattern));
+  const fitting = pattern === "" ? any : matching(pattern);
   return fc.oneof(fitting, ...shown);
+}
+
+const matchers = new Map<string, fc.Arbitrary<string>>();
+
+/** Texts that match a pattern. They are prepared once for each pattern: that takes milliseconds. */
+function matching(pattern: string): fc.Arbitrary<string> {
+  const known = matchers.get(pattern) ?? fc.stringMatching(new RegExp(pattern));
+  matchers.set(pattern, known);
+  return known;
 }
