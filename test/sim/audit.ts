@@ -98,8 +98,10 @@ export class Audit implements ObjectsAudit {
     const world = this.#world;
     if (after === null) {
       if (this.acknowledged.has(name)) world.violated(`1: ${name} was acknowledged, and is forgotten`, name);
+      this.following.refused.add(name);
       return;
     }
+    this.following.refused.delete(name);
     const before = stored !== null && "forgotten" in stored ? null : stored;
     if ("forgotten" in after) {
       const until = (before?.outcome?.at ?? 0) + this.retentionMs;

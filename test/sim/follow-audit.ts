@@ -18,6 +18,8 @@ export class FollowAudit {
   readonly arrays = new Map<string, RunArray>();
   /** Runs that were deleted. */
   readonly forgotten = new Set<string>();
+  /** Runs that their pool has refused. A late copy of the submission may have left a row of one there. */
+  readonly refused = new Set<string>();
 
   constructor(world: World, ended: ReadonlyMap<string, AllocationRecord>, rows: () => RunRow[]) {
     this.#world = world;
@@ -43,17 +45,19 @@ export class FollowAudit {
   #isMet({ runs, on }: Followed): boolean {
     const ends = runs.map((run) => this.#howEnded(run));
     if (ends.includes("not") || ends.length === 0) return false;
+    if (ends.includes("refused")) return on === "any";
     return on === "any" || (on === "success" ? !ends.includes("badly") : ends.includes("badly"));
   }
 
   #canBeUnmet({ runs, on }: Followed): boolean {
     if (on === "any") return false;
-    if (runs.some((run) => this.forgotten.has(run))) return true;
+    if (runs.some((run) => this.forgotten.has(run) || this.refused.has(run))) return true;
     const ends = runs.map((run) => this.#howEnded(run));
     return on === "success" ? ends.includes("badly") : ends.every((one) => one === "well");
   }
 
-  #howEnded(run: string): "not" | "well" | "badly" {
+  #howEnded(run: string): "not" | "well" | "badly" | "refused" {
+    if (this.refused.has(run)) return "refused";
     const outcome = this.#ended.get(run)?.outcome;
     if (outcome === undefined || outcome === null) return "not";
     const { state, exitCode, signal } = outcome;

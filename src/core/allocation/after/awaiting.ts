@@ -77,7 +77,7 @@ function foldEndOfRun(run: RunDraft, of: string, end: RunEnd | "deleted"): void 
 
 /** Why the end of a run is not the end that was to be awaited. Undefined: it is. */
 function unmetBy(on: AfterOn, end: RunEnd | "deleted"): Unmet | undefined {
-  if (on === "any") return undefined; // only a run that has ended can be deleted
+  if (on === "any") return undefined; // what is not there has ended, or was refused and never began
   if (end === "deleted") return { text: "was deleted before this run knew how it had ended" };
   if (end.well) return on === "failure" ? { text: "ended well" } : undefined;
   return on === "success" ? end : undefined;
