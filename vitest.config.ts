@@ -45,7 +45,7 @@ const exclude = withLongFiles ? [] : ["test/**/*.long.test.ts"];
 const alone = ["test/fuzz/fuzz.long.test.ts", "test/edge/{bench,hard-kills,large-*,many-runs}.long.test.ts"];
 
 // Groups run one after the other: suites that load the machine would take each other's deadlines away. Files
-// that may take longest run first: a run of limited time would leave them out.
+// with the longest time limits run first: later, a run of limited time would leave them out.
 const inOrder = ["alone", ...inTurn(["processes", "browser"], (group) => group)];
 const orderOf = (group: string) => 2 + inOrder.indexOf(group);
 

@@ -1,11 +1,11 @@
 // What stands around every page: the top bar, the sign-in, and the page that the address names.
-import { batch, effect, type Signal, signal } from "@preact/signals";
+import { batch, effect, signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { openSession, session } from "./api/session.ts";
 import { Outside } from "./pages/sign-in.tsx";
 import { Trouble } from "./parts/problem.tsx";
-import { address, type Place, place, routeOf } from "./router/place.ts";
+import { address, type Place, place, route, routeOf } from "./router/place.ts";
 import { TopBar } from "./top-bar.tsx";
 
 /** What a page gets: the item that the address names. */
@@ -40,14 +40,8 @@ const ITEMS: Record<string, Load> = {
 /** Pages that have been loaded. */
 const loaded = new Map<Load, Page>();
 
-interface Shown {
-  name: string;
-  Page: Page;
-  item: string | undefined;
-}
-
-/** The page that is shown. It stays until the next one has been loaded (ui.md#d12). */
-const shown: Signal<Shown | undefined> = signal(undefined);
+/** The page of the address that is shown. It stays until the next one has been loaded (ui.md#d12). */
+const shown = signal<Page | undefined>(undefined);
 const fault = signal<string | undefined>(undefined);
 
 /** The whole of the page. */
@@ -78,53 +72,50 @@ export function App() {
 }
 
 function ShownPage() {
-  const now = shown.value;
+  const Page = shown.value;
+  const { page, item } = route.value;
   const former = useRef<string>(undefined);
-  const key = now === undefined ? "" : keyOf(now);
+  const key = Page === undefined ? "" : `${page}/${item ?? ""}`;
   // In the same step: a key that is pressed on the new page must not meet a focus that is still on its way.
   useLayoutEffect(() => {
     // Who cannot see that the page has changed is told by the focus.
     if (former.current) document.getElementById("main")?.focus({ preventScroll: true });
     former.current = key;
   }, [key]);
-  if (now === undefined) return null;
-  const { Page, item } = now;
-  return <Page key={key} item={item} />;
+  return Page === undefined ? null : <Page key={key} item={item} />;
 }
 
 /** Shows the page of an address: at once if it has been loaded before. */
 function show(wanted: Place): void {
-  const { page: name, item } = routeOf(wanted.path);
+  const { page, item } = routeOf(wanted.path);
   const pages = item === undefined ? PAGES : ITEMS;
-  const load = Object.hasOwn(pages, name) ? pages[name] : undefined;
+  const load = Object.hasOwn(pages, page) ? pages[page] : undefined;
   fault.value = undefined;
   if (load === undefined) {
     turnTo(wanted, undefined, `There is no page ${wanted.path}. The pages are at the top.`);
     return;
   }
   const Page = loaded.get(load);
-  if (Page !== undefined) turnTo(wanted, { name, Page, item });
-  else void loadAndShow(load, wanted, { name, item });
+  if (Page !== undefined) turnTo(wanted, Page);
+  else void loadAndShow(load, wanted);
 }
 
-async function loadAndShow(load: Load, wanted: Place, route: Omit<Shown, "Page">): Promise<void> {
+async function loadAndShow(load: Load, wanted: Place): Promise<void> {
   const Page = await load().catch(() => undefined);
   if (Page !== undefined) loaded.set(load, Page);
   // Somebody may have gone on meanwhile.
   if (address.peek() !== wanted) return;
-  if (Page !== undefined) turnTo(wanted, { ...route, Page });
+  if (Page !== undefined) turnTo(wanted, Page);
   else fault.value = "A part of the page could not be loaded. Load the page again.";
 }
 
 /** Address and page change in one step: no page is drawn with the query of another one. */
-function turnTo(wanted: Place, next: Shown | undefined, why?: string): void {
+function turnTo(wanted: Place, Page: Page | undefined, why?: string): void {
   batch(() => {
     place.value = wanted;
-    shown.value = next;
+    shown.value = Page;
     fault.value = why;
   });
-  const { page, item } = routeOf(wanted.path);
+  const { page, item } = route.peek();
   document.title = `${item ?? page} – Drover`;
 }
-
-const keyOf = ({ name, item }: Shown) => `${name}/${item ?? ""}`;

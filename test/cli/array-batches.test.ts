@@ -73,10 +73,7 @@ describe("a submission that breaks off between two requests", () => {
 
   test("by Ctrl-C submits nothing more, and aborts what is there", async () => {
     serve();
-    let release = () => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
     bench.plane.on("POST", /^\/v1\/runs$/, async ({ body }: Seen, res) => {
       await held;
       json(res, 201, { items: (body as { runs: Sent[] }).runs.map(({ id }) => statusOf(id)) });

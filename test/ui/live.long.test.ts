@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+import { heldBack } from "./support/held.ts";
 import { workerdPids } from "./support/workerd.ts";
 
 const LIVE = /^live$/;
@@ -42,21 +43,14 @@ describe.skipIf(!hasBrowser)("live data of the dashboard (ui.md#live-data)", () 
     const id = await at.run("sleep 1000");
     await at.until(id, "running");
     const { page, close } = await at.open("/ui/admin");
-    let release = () => {};
-    const held = new Promise<void>((done) => {
-      release = done;
-    });
-    await page.route("**/v1/events?*", async (route) => {
-      await held;
-      await route.continue();
-    });
+    const letThrough = await heldBack(page, "**/v1/events?*");
     const asksForStream = page.waitForRequest("**/v1/events?*");
     await page.goto(`${at.url}/ui/runs/${id}`);
     await page.locator("main .state").filter({ hasText: "running" }).first().waitFor();
     await asksForStream;
     await at.json(200, "POST", `/v1/runs/${id}/abort`, {});
     await at.until(id, "done");
-    release();
+    letThrough();
     await page.locator("main .state").filter({ hasText: "aborted" }).first().waitFor();
     await close();
   });

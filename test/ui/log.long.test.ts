@@ -5,6 +5,7 @@ import { strikeWorkerd } from "../crash/support/strikes.ts";
 import { poolConfigOf } from "../edge/support/drover.ts";
 import { until } from "../local/support/scratch.ts";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+import { heldBack } from "./support/held.ts";
 import { numberedRowsOf, numbersOf, rowsOf, rowTops, scrollBy, scrollTo, statusOf } from "./support/log.ts";
 
 /** Writes numbered lines for as long as it runs. */
@@ -132,18 +133,11 @@ describe.skipIf(!hasBrowser)("the output of a run in the dashboard", () => {
     const id = await ended("echo to stdout; echo to stderr >&2; exit 1");
     const { page, close } = await at.open("/ui/runs");
     // The answer about stdout comes after the view has gone on to stderr.
-    let release = () => {};
-    const held = new Promise<void>((done) => {
-      release = done;
-    });
-    await page.route("**/logs/main/stdout*", async (route) => {
-      await held;
-      await route.continue().catch(() => undefined);
-    });
+    const letThrough = await heldBack(page, "**/logs/main/stdout*");
     await page.goto(`${at.url}/ui/runs/${id}?tab=log`);
     await page.getByRole("link", { name: "stderr", exact: true }).click();
     await page.locator(".log-row", { hasText: "to stderr" }).waitFor();
-    release();
+    letThrough();
     await page.getByRole("link", { name: "summary" }).click();
     await page.getByRole("heading", { name: "Timeline" }).waitFor();
     await page.goBack();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+import { heldBack } from "./support/held.ts";
 
 /** Frames in which a page that is drawn twice has been drawn twice. */
 const FRAMES = 30;
@@ -45,14 +46,7 @@ describe.skipIf(!hasBrowser)("one page after another", () => {
   test("the former one stays as it is until the next one is loaded (ui.md#d12)", async () => {
     const { page, asked, close } = await at.open("/ui/runs?label=team%3Dblue");
     await page.getByText("No run is like this").waitFor();
-    let letThrough = () => {};
-    const held = new Promise<void>((done) => {
-      letThrough = done;
-    });
-    await page.route("**/files/workers-*.js", async (route) => {
-      await held;
-      await route.continue();
-    });
+    const letThrough = await heldBack(page, "**/files/workers-*.js");
     const lists = () =>
       asked.filter((path) => path.startsWith("/v1/runs?") && !path.includes("label=")).length;
     const before = lists();

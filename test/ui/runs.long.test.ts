@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Dashboard, hasBrowser, startDashboard } from "./support/dashboard.ts";
+import { heldBack } from "./support/held.ts";
 
 describe.skipIf(!hasBrowser)("the list of runs in the dashboard", () => {
   let at: Dashboard;
@@ -54,14 +55,7 @@ describe.skipIf(!hasBrowser)("the list of runs in the dashboard", () => {
   test("D12: a click keeps what is shown, dimmed, until the answer is there (ui.md#d12)", async () => {
     const { page, close } = await at.open("/ui/runs");
     await page.getByRole("row").filter({ hasText: failed }).waitFor();
-    let letThrough = () => {};
-    const held = new Promise<void>((done) => {
-      letThrough = done;
-    });
-    await page.route(/\/v1\/runs\?.*state=pending/, async (route) => {
-      await held;
-      await route.continue();
-    });
+    const letThrough = await heldBack(page, /\/v1\/runs\?.*state=pending/);
     await page.getByLabel("pending", { exact: true }).check();
     await page.locator("[aria-busy=true]").getByText(failed).waitFor();
     letThrough();

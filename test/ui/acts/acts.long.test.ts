@@ -4,10 +4,7 @@ import { type Dashboard, hasBrowser, startDashboard } from "../support/dashboard
 
 /** Holds the answers to calls of this kind back until `letThrough`; `count` says how many were sent. */
 async function heldBack(page: Page, method: string, path: RegExp) {
-  let letThrough = () => {};
-  const isOver = new Promise<void>((done) => {
-    letThrough = done;
-  });
+  const { promise: isOver, resolve: letThrough } = Promise.withResolvers<void>();
   let count = 0;
   await page.route(path, async (route) => {
     if (route.request().method() !== method) return await route.fallback();

@@ -91,10 +91,7 @@ describe.skipIf(!hasBrowser)("runs selected in the list of the dashboard", () =>
     await dialog.getByRole("heading", { name: "Abort 60 runs?" }).waitFor();
     expect(await barriersOf(page)).toEqual([]);
     let sent = 0;
-    let release = () => {};
-    const held = new Promise<void>((done) => {
-      release = done;
-    });
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
     await page.route(/\/v1\/runs\/[^/]+\/abort$/, async (route) => {
       sent += 1;
       if (sent > 10) await held;
@@ -133,10 +130,7 @@ describe.skipIf(!hasBrowser)("runs selected in the list of the dashboard", () =>
     const team = `by-${by.toLowerCase()}`;
     const all = await waiting(team, 20);
     const { page, close } = await at.open(`/ui/runs?label=team%3D${team}&all=1`);
-    let letThrough = () => {};
-    const held = new Promise<void>((done) => {
-      letThrough = done;
-    });
+    const { promise: held, resolve: letThrough } = Promise.withResolvers<void>();
     let sent = 0;
     await page.route(/\/v1\/runs\/[^/]+\/abort$/, async (route) => {
       sent += 1;

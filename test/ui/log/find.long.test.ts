@@ -114,10 +114,7 @@ describe.skipIf(!hasBrowser)("a search of an output (ui.md#searches)", () => {
     const id = await ended("echo needle; seq 1 3000000; echo a needle; exit 1");
     const { page, close } = await at.open(`/ui/runs/${id}`);
     const spans: string[] = [];
-    let release = () => {};
-    const held = new Promise<void>((done) => {
-      release = done;
-    });
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
     // The second range waits, so the search is stopped when it has the first one.
     await page.route("**/logs/main/stdout*", async (route) => {
       const { range = "" } = route.request().headers();

@@ -2,6 +2,7 @@ import type { Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../local/support/scratch.ts";
 import { type Dashboard, hasBrowser, startDashboard } from "../support/dashboard.ts";
+import { heldBack } from "../support/held.ts";
 import { numberedRowsOf, rowsOf, scrollTo } from "../support/log.ts";
 
 const MEBIBYTE = 1024 * 1024;
@@ -74,20 +75,13 @@ describe.skipIf(!hasBrowser)("the numbers of the lines of an output", () => {
   test("are not there before they are known, and nothing wrong is said (ui.md#log-rows)", async () => {
     const id = await ended("seq 1 200000; exit 1");
     const { page, close } = await at.open("/ui/runs");
-    let release = () => {};
-    const held = new Promise<void>((done) => {
-      release = done;
-    });
-    await page.route("**/logs/main/stdout/lines*", async (route) => {
-      await held;
-      await route.continue();
-    });
+    const letThrough = await heldBack(page, "**/logs/main/stdout/lines*");
     await page.goto(`${at.url}/ui/runs/${id}`);
     await until("the end is shown", async () => (await rowsOf(page)).at(-1) === "200000");
     expect(new Set((await numberedRowsOf(page)).map(([number]) => number))).toEqual(new Set([""]));
     const link = page.locator(".log-row", { hasText: /^200000$/ }).getByRole("link", { includeHidden: true });
     expect(await link.getAttribute("aria-label")).toMatch(/^Link to byte \d+$/);
-    release();
+    letThrough();
     await untilNumbered(page);
     expect(await link.getAttribute("aria-label")).toBe("Link to line 200000");
     await close();
